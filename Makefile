@@ -1,0 +1,51 @@
+# Every target does its own set-up; nothing but Python 3.11 (or newer) and make is needed beforehand.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-benchmarks
+export HF_HUB_DISABLE_TELEMETRY := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test slow lint types check benchmarks clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+# Reinstalled only when what is to be installed has changed.
+$(STAMP): setup.py constraints.txt movers/version.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing movers into $(VENV) (a few minutes, once) ..."
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test]"
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test,benchmarks]"
+	@touch $@
+
+install: $(STAMP)  ## create .venv and install the project
+
+demo: $(STAMP)  ## score the bundled example with every metric and print one table
+	@$(BIN)/movers demo
+
+test: $(STAMP)  ## run the tests
+	@$(BIN)/python -m pytest -q -m "not slow"
+
+slow: $(STAMP)  ## run the long tests too
+	@$(BIN)/python -m pytest -q -m slow
+
+lint: $(STAMP)  ## check style and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## check types
+	@$(BIN)/mypy
+
+check: lint types test  ## everything that CI runs
+
+benchmarks: $(BENCH_STAMP)  ## install what the benchmarks compare with; see benchmarks/README.md for the runs
+	@echo "Ready: see benchmarks/README.md"
+
+clean:  ## remove .venv and build products
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache

@@ -1,0 +1,37 @@
+"""One line that says how a number was computed, in the manner of sacreBLEU."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from movers.version import VERSION
+
+__all__ = ["signature", "short_digest"]
+
+
+def short_digest(data: bytes | str) -> str:
+    """First eight hexadecimal digits of the SHA-256 of `data`.
+
+    >>> short_digest("movers")
+    '7fc3cbbf'
+    """
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return hashlib.sha256(raw).hexdigest()[:8]
+
+
+def signature(metric: str, fields: Mapping[str, object]) -> str:
+    """`metric|key:value|…|v:version`, with None written as `none` and booleans as `yes` and `no`.
+
+    >>> signature("wms", {"emb": "wordllama-256@64b47a2d", "stop": None, "norm": False})
+    'wms|emb:wordllama-256@64b47a2d|stop:none|norm:no|v:0.1.0'
+    """
+    return "|".join([metric, *(f"{key}:{_plain(value)}" for key, value in fields.items()), f"v:{VERSION}"])
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value).replace("|", "_")

@@ -1,0 +1,167 @@
+"""Text → sentences → words. Knows no vectors.
+
+A *token* is a segment between two Unicode word boundaries (UAX #29) that shows something: a word, a number, a mark.
+A *word* is a token with at least one letter, whatever the script; Han, kana and Thai come character by character,
+as the default rules of UAX #29 have it. English clitics are cut off (`don't` → `do`, `bank's` → `bank`), which is
+what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import NamedTuple
+
+import regex
+import sentencex
+
+__all__ = ["Span", "WordRules", "is_mostly_non_latin", "split_sentences", "stop_words", "token_spans"]
+
+_BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
+_VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
+_LETTER = regex.compile(r"\p{L}")
+_DIGIT = regex.compile(r"\p{N}")
+_CLITIC = regex.compile(r"(?i)(?<=\p{L})(?:n['’]t|['’](?:s|re|ve|ll|d|m))$")
+# The three negations whose stem is not what is left when n't is cut off.
+_IRREGULAR = {"can't": "can", "won't": "will", "shan't": "shall"}
+
+
+def split_sentences(text: str, lang: str = "en") -> list[str]:
+    """Cut a text into sentences, without loss of a visible character.
+
+    A line break always ends a sentence: generated texts and corpora put sentences, titles and list items on lines.
+
+    >>> split_sentences("Dr. Smith paid $3.50. He left at 5 p.m. with J. R. Jones!")
+    ['Dr. Smith paid $3.50.', 'He left at 5 p.m. with J. R. Jones!']
+    """
+    sentences = []
+    for line in text.splitlines():
+        if line and not line.isspace():
+            sentences += [stripped for part in sentencex.segment(lang, line) if (stripped := part.strip())]
+    return sentences
+
+
+class Span(NamedTuple):
+    """A token of a text: what it says after the rules, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    kept: bool
+
+
+def token_spans(text: str) -> list[tuple[str, int, int]]:
+    """All visible tokens with their character offsets.
+
+    >>> token_spans("We paid $3.50.")
+    [('We', 0, 2), ('paid', 3, 7), ('$', 8, 9), ('3.50', 9, 13), ('.', 13, 14)]
+    """
+    spans, start = [], 0
+    for piece in _BOUNDARY.split(text):
+        end = start + len(piece)
+        if piece and _VISIBLE.search(piece):
+            spans.append((piece, start, end))
+        start = end
+    return spans
+
+
+@lru_cache(maxsize=8)
+def _bundled_stop_words(name: str) -> frozenset[str]:
+    lines = resources.files("movers").joinpath("data", f"stopwords_{name}.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def stop_words(stopwords: str | Collection[str] | None) -> frozenset[str]:
+    """The words to drop: a bundled list by name, the caller's own, or none.
+
+    >>> "the" in stop_words("english"), len(stop_words("english")), len(stop_words(None))
+    (True, 127, 0)
+    """
+    if stopwords is None:
+        return frozenset()
+    if isinstance(stopwords, str):
+        if stopwords != "english":
+            raise ValueError(
+                f"stopwords: expected 'english', None or a list of words, but got {stopwords!r}; "
+                "for another language pass the list itself"
+            )
+        return _bundled_stop_words(stopwords)
+    words = list(stopwords)
+    for index, word in enumerate(words):
+        if not isinstance(word, str):
+            raise TypeError(f"stopwords: expected words (str), but item {index} is {type(word).__name__}")
+    return frozenset(word.lower() for word in words)
+
+
+@dataclass(frozen=True)
+class WordRules:
+    """Which tokens of a text are its units, and how they are written.
+
+    Parameters
+    ----------
+    stopwords : frozenset of str
+        Lower-cased words to drop.
+    lowercase : bool
+        Write words in lower case.
+    keep_numbers : bool
+        Keep tokens of digits alone (`1998`, `3.5`). Tokens with a letter (`3rd`, `covid19`) are always words.
+    punctuation : bool
+        Drop tokens without letter or digit.
+    lang : str
+        Language of the sentence rules; for `en`, clitics are cut off.
+    """
+
+    stopwords: frozenset[str] = frozenset()
+    lowercase: bool = True
+    keep_numbers: bool = False
+    punctuation: bool = True
+    lang: str = "en"
+
+    def spans(self, text: str) -> list[Span]:
+        """Every token of `text` with whether the rules keep it.
+
+        >>> [span.text for span in WordRules().spans("The banks can't pay $3.50!") if span.kept]
+        ['the', 'banks', 'can', 'pay']
+        """
+        return [self._judge(piece, start, end) for piece, start, end in token_spans(text)]
+
+    def _judge(self, piece: str, start: int, end: int) -> Span:
+        word = piece.lower() if self.lowercase else piece
+        if piece.isalpha():  # the common case first
+            kept = word.lower() not in self.stopwords
+        elif _LETTER.search(piece):
+            if self.lang == "en":
+                word = _without_clitic(word)
+            kept = word.lower() not in self.stopwords
+        elif _DIGIT.search(piece):
+            kept = self.keep_numbers
+        else:
+            kept = not self.punctuation
+        return Span(word, start, end, kept)
+
+    def words(self, sentences: Sequence[str]) -> list[list[str]]:
+        """Kept words of each sentence, sentences without any left out."""
+        kept = ([span.text for span in self.spans(sentence) if span.kept] for sentence in sentences)
+        return [words for words in kept if words]
+
+
+def _without_clitic(word: str) -> str:
+    plain = word.replace("’", "'").lower()
+    if plain in _IRREGULAR:
+        return _IRREGULAR[plain]
+    return _CLITIC.sub("", word)
+
+
+def is_mostly_non_latin(text: str) -> bool:
+    """Whether more than half of the letters lie outside the Latin script.
+
+    >>> is_mostly_non_latin("Привет, мир"), is_mostly_non_latin("Hello, мир")
+    (True, False)
+    """
+    if text.isascii():
+        return False
+    letters = regex.findall(r"\p{L}", text)
+    latin = regex.findall(r"\p{Script=Latin}", text)
+    return 2 * len(latin) < len(letters)

