@@ -8,7 +8,9 @@ from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 VERSION = next(
-    line.split('"')[1] for line in (ROOT / "movers" / "version.py").read_text().splitlines() if line.startswith("VERSION")
+    line.split('"')[1]
+    for line in (ROOT / "movers" / "version.py").read_text().splitlines()
+    if line.startswith("VERSION")
 )
 
 REQUIRES = [

@@ -1,0 +1,43 @@
+"""Text-generation metrics that compare meanings: embeddings and optimal transport.
+
+>>> import movers
+>>> result = movers.sms(["The cat sat. The dog ran."], ["The dog ran. The cat sat."])
+>>> result["score"]
+1.0
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from movers.version import VERSION
+
+if TYPE_CHECKING:
+    from movers.encoders import load_encoder
+    from movers.scores.mover_similarity import mover_distance, sms, swms, wms
+    from movers.weights import IdfTable
+
+__version__ = VERSION
+__all__ = ["IdfTable", "__version__", "load_encoder", "mover_distance", "sms", "swms", "wms"]
+
+# Nothing heavy is imported before it is used.
+_HOMES = {
+    "IdfTable": "movers.weights",
+    "load_encoder": "movers.encoders",
+    "mover_distance": "movers.scores.mover_similarity",
+    "sms": "movers.scores.mover_similarity",
+    "swms": "movers.scores.mover_similarity",
+    "wms": "movers.scores.mover_similarity",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'movers' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

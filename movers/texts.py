@@ -24,6 +24,7 @@ _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
 _LETTER = regex.compile(r"\p{L}")
 _DIGIT = regex.compile(r"\p{N}")
 _CLITIC = regex.compile(r"(?i)(?<=\p{L})(?:n['’]t|['’](?:s|re|ve|ll|d|m))$")
+_NEGATION = regex.compile(r"(?i)n['’]t$")
 # The three negations whose stem is not what is left when n't is cut off.
 _IRREGULAR = {"can't": "can", "won't": "will", "shan't": "shall"}
 
@@ -132,9 +133,12 @@ class WordRules:
         if piece.isalpha():  # the common case first
             kept = word.lower() not in self.stopwords
         elif _LETTER.search(piece):
+            kept = True
             if self.lang == "en":
+                # A negated auxiliary ("don't", "couldn't") is a stop word where "not" is one.
+                kept = not ("not" in self.stopwords and _NEGATION.search(word))
                 word = _without_clitic(word)
-            kept = word.lower() not in self.stopwords
+            kept = kept and word.lower() not in self.stopwords
         elif _DIGIT.search(piece):
             kept = self.keep_numbers
         else:

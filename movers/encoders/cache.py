@@ -1,0 +1,123 @@
+"""What is kept so that it need not be computed twice: digests of files on disk, vectors of texts in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["VectorCache", "cache_folder", "file_digest", "folder_digest", "replace_file", "sha256_of"]
+
+
+def cache_folder() -> Path:
+    """Where movers keeps derived files: `MOVERS_CACHE`, else `movers` in the user's cache folder."""
+    chosen = os.environ.get("MOVERS_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "movers"
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's content, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, also when two processes write it at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, remembered by name, size and time of change: vector files have gigabytes."""
+    path = path.resolve()
+    status = path.stat()
+    state = f"{status.st_size}-{status.st_mtime_ns}"
+    memory = cache_folder() / "digests" / f"{hashlib.sha256(str(path).encode()).hexdigest()[:32]}.json"
+    try:
+        known = json.loads(memory.read_text())
+        if known["path"] == str(path) and known["state"] == state:
+            return str(known["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    digest = sha256_of(path)
+    try:
+        replace_file(memory, json.dumps({"path": str(path), "state": state, "sha256": digest}).encode())
+    except OSError:  # a cache that cannot be written only costs time
+        pass
+    return digest
+
+
+def folder_digest(folder: Path, patterns: tuple[str, ...]) -> str:
+    """SHA-256 over the names and contents of the files in `folder` that match."""
+    total = hashlib.sha256()
+    for path in sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}):
+        total.update(f"{path.name}:{file_digest(path)}\n".encode())
+    return total.hexdigest()
+
+
+def _default_capacity() -> int:
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        memory = 8 << 30
+    return min(2 << 30, memory // 8)
+
+
+class VectorCache:
+    """Least recently used values, bounded by their bytes; safe to share between threads.
+
+    Parameters
+    ----------
+    capacity : int, optional
+        Bytes to keep at most; an eighth of the machine's memory, but no more than 2 GiB, if not given.
+    """
+
+    def __init__(self, capacity: int | None = None) -> None:
+        self.capacity = _default_capacity() if capacity is None else capacity
+        self.size = 0
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Any | None:
+        with self._lock:
+            found = self._values.get(key)
+            if found is None:
+                return None
+            self._values.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: Any, size: int) -> None:
+        if size > self.capacity:
+            return
+        with self._lock:
+            old = self._values.pop(key, None)
+            if old is not None:
+                self.size -= old[1]
+            self._values[key] = (value, size)
+            self.size += size
+            while self.size > self.capacity:
+                _, (_, freed) = self._values.popitem(last=False)
+                self.size -= freed
+
+    def clear(self) -> None:
+        with self._lock:
+            self._values.clear()
+            self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._values)

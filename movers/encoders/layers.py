@@ -1,0 +1,158 @@
+r"""Many layers → one vector a token.
+
+`hidden_states` of a transformer are numbered from 0 (the embeddings) to L; a negative number counts from the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Aggregation", "AggregationName", "parse_aggregation", "pmeans", "routing"]
+
+AggregationName = Literal["pmeans", "routing", "last", "mean"]
+Kernel = Literal["gaussian", "epanechnikov"]
+_LAST_LAYERS = 5  # Zhao et al. 2019, section 3.2: the last five layers
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How the layers of a token become one vector; hashable, so that it can name entries of a cache.
+
+    `pmeans` and `routing` (Zhao et al. 2019) see the last five layers, `mean` is the plain mean of all hidden states
+    (as Clark et al. 2019 do with ELMo), `last` is the last one, `layer` the one whose number is given.
+    """
+
+    kind: Literal["pmeans", "routing", "last", "mean", "layer"]
+    layer: int = -1
+    kernel: Kernel = "gaussian"
+
+    def __str__(self) -> str:
+        if self.kind == "layer":
+            return str(self.layer)
+        return f"routing-{self.kernel}" if self.kind == "routing" else self.kind
+
+    def needed(self, states: int) -> list[int]:
+        """Numbers of the hidden states it reads, of `states` = L + 1 there are.
+
+        >>> Aggregation("pmeans").needed(7), Aggregation("layer", -2).needed(7)
+        ([2, 3, 4, 5, 6], [5])
+        """
+        if self.kind in ("pmeans", "routing"):
+            return list(range(max(0, states - _LAST_LAYERS), states))
+        if self.kind == "mean":
+            return list(range(states))
+        number = self.layer if self.kind == "layer" else -1
+        if not -states <= number < states:
+            raise ValueError(
+                f"layer: expected a number from {-states} to {states - 1} "
+                f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
+            )
+        return [number % states]
+
+    def combine(self, layers: torch.Tensor) -> torch.Tensor:
+        """(n, D) vectors from the (number of needed layers, n, d) hidden states of n tokens."""
+        if self.kind == "pmeans":
+            return pmeans(layers)
+        if self.kind == "routing":
+            return routing(layers, self.kernel)
+        return layers.mean(dim=0) if self.kind == "mean" else layers[0]
+
+
+def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -> Aggregation:
+    """An option's value as an Aggregation.
+
+    >>> str(parse_aggregation("moverscore", "pmeans")), str(parse_aggregation("moverscore", 5))
+    ('pmeans', '5')
+    """
+    if isinstance(value, Aggregation):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Aggregation("layer", value)
+    if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
+        return Aggregation(value, kernel=kernel if value == "routing" else "gaussian")  # type: ignore[arg-type]
+    raise ValueError(
+        f"{metric}: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number, but got {value!r}"
+    )
+
+
+def _unit(layers: torch.Tensor) -> torch.Tensor:
+    return layers / layers.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+
+
+def pmeans(layers: torch.Tensor) -> torch.Tensor:
+    r"""Concatenated power means over layers (Zhao et al. 2019, Eq. 4 and 5) with p = −∞, 1, +∞.
+
+    Parameters
+    ----------
+    layers : (L, n, d)
+        Hidden states; each vector is scaled to length 1 first, as the authors do.
+
+    Returns
+    -------
+    (n, 3d) : minimum, mean and maximum over the layers, side by side.
+    """
+    import torch
+
+    unit = _unit(layers)
+    return torch.cat([unit.amin(dim=0), unit.mean(dim=0), unit.amax(dim=0)], dim=-1)
+
+
+def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0, rounds: int = 20) -> torch.Tensor:
+    r"""Mode-seeking aggregation over layers (Zhao et al. 2019, appendix).
+
+    With :math:`z_l` the token's unit vector in layer l, :math:`v` starts as their mean and :math:`\gamma_l` as 0;
+    every round takes
+
+    .. math::
+        \gamma \leftarrow \mathrm{softmax}(\gamma), \quad
+        v \leftarrow \frac{\sum_l \gamma_l k'_l z_l}{\sum_l \gamma_l k'_l}, \quad
+        \gamma_l \leftarrow \gamma_l + \alpha k_l
+
+    where :math:`k_l` is the kernel of :math:`u_l = \|v - z_l\|` and :math:`k'_l` its slope against :math:`u_l^2 / 2`:
+    :math:`e^{-u^2/2}` for both with the Gaussian; :math:`k = \max(0, 1 - u^2)` and :math:`k' = [u < 1]` with
+    Epanechnikov's. It stops when the loss :math:`-\sum_l k_l` moves by less than 1e-6 for every token, or after
+    20 rounds. A token with no layer inside the kernel keeps the mean.
+
+    Parameters
+    ----------
+    layers : (L, n, d)
+
+    Returns
+    -------
+    (n, d)
+    """
+    import torch
+
+    unit = _unit(layers)  # (L, n, d)
+    mean = unit.mean(dim=0)
+    value = mean
+    gamma = torch.zeros(unit.shape[:2], dtype=unit.dtype, device=unit.device)  # (L, n)
+    loss: torch.Tensor | None = None
+    moving = torch.ones(unit.shape[1], dtype=torch.bool, device=unit.device)
+    for _ in range(rounds):
+        gamma = torch.softmax(gamma, dim=0)
+        square = (value - unit).square().sum(dim=-1)  # (L, n)
+        if kernel == "gaussian":
+            slope = torch.exp(-square / 2)
+        else:
+            slope = (square < 1).to(unit.dtype)
+        mass = gamma * slope
+        total = mass.sum(dim=0)
+        moved = (mass.unsqueeze(-1) * unit).sum(dim=0) / total.clamp_min(1e-12).unsqueeze(-1)
+        moved = torch.where((total > 0).unsqueeze(-1), moved, mean)
+        # A token that has come to rest stays, so that its vector does not depend on the others in the batch.
+        value = torch.where(moving.unsqueeze(-1), moved, value)
+        square = (value - unit).square().sum(dim=-1)
+        strength = torch.exp(-square / 2) if kernel == "gaussian" else (1 - square).clamp_min(0)
+        gamma = torch.where(moving, gamma + step * strength, gamma)
+        new_loss = -strength.sum(dim=0)
+        if loss is not None:
+            moving = moving & ((new_loss - loss).abs() >= 1e-6)
+        loss = new_loss
+        if not bool(moving.any()):
+            break
+    return value

@@ -1,0 +1,271 @@
+"""Words → vectors that do not depend on context: WordLlama's table, files of word vectors, spaCy's vectors."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from movers.encoders.cache import cache_folder, file_digest
+from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
+
+__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama"]
+
+Vectors = NDArray[np.float32]
+
+
+@runtime_checkable
+class StaticEncoder(Protocol):
+    """Anything that gives a word a vector.
+
+    Attributes
+    ----------
+    identity : str
+        Name, dimensions and digest, for signatures: `wordllama-256@64b47a2d`.
+    dimension : int
+    """
+
+    identity: str
+    dimension: int
+
+    def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        """(n, dimension) vectors of n words, and (n,) whether each word is known; unknown words have zero vectors."""
+        ...
+
+
+class WordLlama:
+    """256-dimensional sub-word vectors distilled from Llama-2, shipped in the package `wordllama`.
+
+    A word's vector is the mean of its sub-words' vectors, so no word is unknown.
+
+    >>> vectors, known = WordLlama().vectors(["snow", "snowman", "xyzzyq"])
+    >>> vectors.shape, bool(known.all())
+    ((3, 256), True)
+    """
+
+    _KEPT_WORDS = 1 << 16  # 64 MiB of vectors
+
+    def __init__(self) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        (table,) = load_file(WORDLLAMA_WEIGHTS.locate()).values()
+        self._table: Vectors = table.astype(np.float32)
+        self._tokenizer = Tokenizer.from_file(str(WORDLLAMA_TOKENIZER.locate()))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.dimension = self._table.shape[1]
+        self.identity = f"wordllama-{self.dimension}@{WORDLLAMA_WEIGHTS.sha256[:8]}"
+        self._kept: dict[str, Vectors] = {}
+        self._lock = threading.Lock()
+
+    def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        with self._lock:
+            new = [word for word in dict.fromkeys(words) if word not in self._kept]
+            if new:
+                if len(self._kept) + len(new) > self._KEPT_WORDS:
+                    self._kept = {word: self._kept[word] for word in set(words) if word in self._kept}
+                self._kept.update(zip(new, self._compute(new), strict=True))
+            found = [self._kept[word] for word in words]
+        matrix = np.stack(found) if found else np.zeros((0, self.dimension), np.float32)
+        return matrix, np.ones(len(words), dtype=bool)
+
+    def _compute(self, words: list[str]) -> Vectors:
+        ids = [encoding.ids for encoding in self._tokenizer.encode_batch(words, add_special_tokens=False)]
+        lengths = np.array([len(row) for row in ids])
+        if not lengths.all():
+            raise ValueError(f"wordllama: no sub-word for {words[int(lengths.argmin())]!r}")
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        sums = np.add.reduceat(self._table[np.concatenate(ids)], starts, axis=0)
+        return (sums / lengths[:, None]).astype(np.float32)
+
+
+class VectorFile:
+    """A file of word vectors: GloVe text, word2vec text or binary, fastText `.vec`; each may be gzip'd.
+
+    The first use reads the file and keeps it as one array in the cache folder; later uses map that array into memory
+    and read only the rows they touch.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], progress: bool | None = None) -> None:
+        source = Path(path)
+        digest = file_digest(source)
+        folder = cache_folder() / "vectors" / digest[:32]
+        if not (folder / "meta.json").is_file():
+            _convert(source, folder, progress)
+        words = (folder / "words.txt").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+        self._rows = {word: row for row, word in enumerate(words)}
+        self._table: Vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+        self.dimension = int(self._table.shape[1])
+        self.identity = f"{_base_name(source)}-{self.dimension}@{digest[:8]}"
+
+    def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        rows = np.array([self._rows.get(word, -1) for word in words], dtype=np.int64)
+        known = rows >= 0
+        matrix = np.zeros((len(words), self.dimension), np.float32)
+        matrix[known] = self._table[rows[known]]
+        return matrix, known
+
+
+def _base_name(path: Path) -> str:
+    return re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", path.name)
+
+
+def _open(path: Path) -> io.BufferedIOBase:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _convert(source: Path, folder: Path, progress: bool | None) -> None:
+    from tqdm import tqdm
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        words: dict[str, None] = {}
+        target = Path(temporary) / "rows"
+        dimension = 0
+        disable = None if progress is None else not progress
+        with target.open("wb") as rows, tqdm(unit=" words", desc=f"reading {source.name}", disable=disable) as bar:
+            for word, vector in _entries(source):
+                bar.update()
+                # A repeated word keeps its first vector, as in gensim; a line break would tear the list of words.
+                if word in words or "\n" in word:
+                    continue
+                words[word] = None
+                dimension = len(vector)
+                rows.write(vector.tobytes())
+        if not words:
+            raise ValueError(f"model: {source}: expected word vectors, but the file has none")
+        table = np.memmap(target, dtype=np.float32, mode="r", shape=(len(words), dimension))
+        np.save(Path(temporary) / "vectors.npy", table)
+        (Path(temporary) / "words.txt").write_text("\n".join(words), encoding="utf-8", errors="surrogateescape")
+        (Path(temporary) / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words)}))
+        del table
+        target.unlink()
+        if folder.exists():
+            shutil.rmtree(folder)
+        try:
+            shutil.copytree(temporary, folder)
+        except FileExistsError:  # another process was faster
+            pass
+
+
+def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
+    """Words and vectors of a file whose format its beginning tells."""
+    with _open(source) as file:
+        first = file.readline()
+        header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
+        if header is None:
+            yield from _text_entries(source, [first], file, None)
+            return
+        count, dimension = int(header[1]), int(header[2])
+        second = file.readline()
+        if _is_text_line(second, dimension):
+            yield from _text_entries(source, [b"", second], file, dimension)
+            return
+    with _open(source) as file:
+        file.readline()
+        yield from _binary_entries(source, file, count, dimension)
+
+
+def _is_text_line(line: bytes, dimension: int) -> bool:
+    fields = line.split()
+    try:
+        [float(field) for field in fields[-dimension:]]
+    except ValueError:
+        return False
+    return len(fields) > dimension
+
+
+def _text_entries(source: Path, begun: list[bytes], file: Any, dimension: int | None) -> Iterator[tuple[str, Vectors]]:
+    def lines() -> Iterator[bytes]:
+        yield from begun
+        yield from file
+
+    for number, raw in enumerate(lines(), start=1):
+        line = raw.rstrip()
+        if not line:
+            continue
+        if dimension is None:
+            # The first line decides: a word, then numbers up to its end.
+            dimension = len(line.split(b" ")) - 1
+            if dimension < 1:
+                raise ValueError(
+                    f"model: {source}: line {number}: expected a word and its vector, but got {line[:60]!r}"
+                )
+        # Some words hold spaces (GloVe 840B has ". . ."), so count the fields from the end.
+        fields = line.rsplit(b" ", dimension)
+        try:
+            if len(fields) != dimension + 1:
+                raise ValueError
+            vector = np.array(fields[1:], dtype=np.float32)
+        except ValueError:
+            raise ValueError(
+                f"model: {source}: line {number}: expected a word and {dimension} numbers, but got {line[:60]!r}"
+            ) from None
+        yield fields[0].decode("utf-8", "surrogateescape"), vector
+
+
+def _binary_entries(source: Path, file: Any, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
+    size = 4 * dimension
+    buffer = b""
+    for row in range(count):
+        while (end := buffer.find(b" ")) < 0 or len(buffer) < end + 1 + size:
+            block = file.read(1 << 20)
+            if not block:
+                raise ValueError(
+                    f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {row}"
+                )
+            buffer += block
+        word = buffer[:end].lstrip(b"\n").decode("utf-8", "surrogateescape")
+        yield word, np.frombuffer(buffer[end + 1 : end + 1 + size], dtype="<f4").astype(np.float32)
+        buffer = buffer[end + 1 + size :]
+
+
+class SpacyVectors:
+    """The word vectors of a spaCy pipeline (`en_core_web_md`, or a folder), without running the pipeline."""
+
+    def __init__(self, name: str) -> None:
+        if "spacy" not in sys.modules:
+            try:
+                import spacy  # noqa: F401
+            except ImportError:
+                raise ImportError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
+        import hashlib
+
+        import spacy
+
+        pipeline = spacy.load(
+            name, exclude=["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
+        )
+        self._vocab = pipeline.vocab
+        self.dimension = int(self._vocab.vectors_length)
+        if not self.dimension:
+            raise ValueError(
+                f"model: the spaCy pipeline {name!r} has no word vectors; take one that ends in _md or _lg"
+            )
+        data = np.ascontiguousarray(self._vocab.vectors.data)
+        base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
+        self.identity = f"{base}-{self.dimension}@{hashlib.sha256(data.tobytes()).hexdigest()[:8]}"
+        self._lock = threading.Lock()
+
+    def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        matrix = np.zeros((len(words), self.dimension), np.float32)
+        known = np.zeros(len(words), dtype=bool)
+        with self._lock:  # looking a word up adds it to spaCy's string store
+            for row, word in enumerate(words):
+                if self._vocab.has_vector(word):
+                    known[row] = True
+                    matrix[row] = self._vocab.get_vector(word)
+        return matrix, known

@@ -1,0 +1,1 @@
+"""The metrics' definitions, each readable beside its paper's equations."""

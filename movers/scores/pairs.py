@@ -1,0 +1,238 @@
+"""What all pairwise metrics share: from checked texts to results, in blocks of bounded size.
+
+Each distinct text of a block is read and encoded once; a pair is compared on the thread pool as soon as both of its
+texts are ready, while the encoder goes on with the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from movers.transport import default_threads
+
+__all__ = ["Comparison", "Example", "MultiRef", "Scorer", "collect", "score_stream"]
+
+MultiRef = Literal["max", "mean"]
+_CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
+
+
+class Comparison(NamedTuple):
+    """One prediction against one reference.
+
+    Attributes
+    ----------
+    score : float
+    parts : mapping
+        Further numbers of the pair (`precision`, `recall`), reduced over references like the score's best.
+    empty : bool
+        A side had no token at all.
+    unfiltered : bool
+        Filtering left a side without units, so the pair was compared on all its tokens.
+    alignment : dict or None
+        Units, masses and flows, if asked for.
+    """
+
+    score: float
+    parts: Mapping[str, float] = {}
+    empty: bool = False
+    unfiltered: bool = False
+    alignment: dict[str, Any] | None = None
+
+
+class Example(NamedTuple):
+    """One prediction against all its references."""
+
+    score: float
+    parts: Mapping[str, float]
+    empty: bool
+    unfiltered: bool
+    truncated: bool
+    alignments: list[dict[str, Any]] | None
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric with all its options settled.
+
+    Parameters
+    ----------
+    name, signature : str
+    represent : function
+        Distinct texts → `(index, representation)` for each, in any order, as soon as it is ready.
+    compare : function
+        Two representations and whether to keep the alignment → Comparison. Runs in threads.
+    was_cut : function
+        Whether a representation left tokens of its text out.
+    multi_ref : {"max", "mean"}
+    threads : int, optional
+        Threads that compare; all processors if not given.
+    block : int
+        Pairs in memory at once.
+    """
+
+    name: str
+    signature: str
+    represent: Callable[[Sequence[str]], Iterable[tuple[int, Any]]]
+    compare: Callable[[Any, Any, bool], Comparison]
+    multi_ref: MultiRef = "max"
+    was_cut: Callable[[Any], bool] = field(default=lambda representation: False)
+    threads: int | None = None
+    block: int = 1024
+    progress: bool | None = None
+
+    def score(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]], return_alignment: bool = False
+    ) -> dict[str, Any]:
+        """Score checked texts and return the result every metric returns."""
+        pairs = zip(predictions, references, strict=True)
+        examples = list(score_stream(self, pairs, total=len(predictions), return_alignment=return_alignment))
+        return collect(self, examples)
+
+
+def score_stream(
+    scorer: Scorer,
+    pairs: Iterable[tuple[str, Sequence[str]]],
+    total: int | None = None,
+    return_alignment: bool = False,
+) -> Iterator[Example]:
+    """Examples in the order of the pairs, holding no more than a block of them in memory."""
+    from tqdm import tqdm
+
+    disable = None if scorer.progress is None else not scorer.progress
+    threads = default_threads() if scorer.threads is None else scorer.threads
+    bar = tqdm(total=total, desc=scorer.name, unit=" texts", disable=disable, delay=2, leave=False)
+    with bar, ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
+        for block in _blocks(pairs, scorer.block):
+            yield from _score_block(scorer, block, pool if threads > 1 else None, return_alignment, bar.update)
+
+
+def _blocks(pairs: Iterable[tuple[str, Sequence[str]]], size: int) -> Iterator[list[tuple[str, Sequence[str]]]]:
+    block: list[tuple[str, Sequence[str]]] = []
+    count = 0
+    for pair in pairs:
+        block.append(pair)
+        count += len(pair[1])
+        if count >= size:
+            yield block
+            block, count = [], 0
+    if block:
+        yield block
+
+
+def _score_block(
+    scorer: Scorer,
+    block: list[tuple[str, Sequence[str]]],
+    pool: ThreadPoolExecutor | None,
+    return_alignment: bool,
+    advance: Callable[[int], Any],
+) -> Iterator[Example]:
+    numbers: dict[str, int] = {}
+    for prediction, references in block:
+        for text in (prediction, *references):
+            numbers.setdefault(text, len(numbers))
+    # Pairs wait for their second text; equal pairs are compared once.
+    pairs = dict.fromkeys((numbers[prediction], numbers[text]) for prediction, texts in block for text in texts)
+    waiting: dict[int, list[tuple[int, int]]] = {}
+    for pair in pairs:
+        for number in set(pair):
+            waiting.setdefault(number, []).append(pair)
+    ready: dict[int, Any] = {}
+    cut: set[int] = set()
+    compared: dict[tuple[int, int], Comparison] = {}
+    under_way: list[Future[list[tuple[tuple[int, int], Comparison]]]] = []
+
+    def compare(part: list[tuple[tuple[int, int], Any, Any]]) -> list[tuple[tuple[int, int], Comparison]]:
+        return [(pair, scorer.compare(first, second, return_alignment)) for pair, first, second in part]
+
+    def hand_over(part: list[tuple[tuple[int, int], Any, Any]]) -> None:
+        if pool is None:
+            compared.update(compare(part))
+        else:
+            under_way.append(pool.submit(compare, part))
+
+    def done(pair: tuple[int, int], number: int) -> bool:
+        return pair[0] in ready and pair[1] in ready and (pair[0] == number or pair[1] == number)
+
+    part: list[tuple[tuple[int, int], Any, Any]] = []
+    left = {number: len(owners) for number, owners in waiting.items()}
+    try:
+        for number, representation in scorer.represent(list(numbers)):
+            ready[number] = representation
+            if scorer.was_cut(representation):
+                cut.add(number)
+            for pair in waiting[number]:
+                if not done(pair, number):
+                    continue
+                part.append((pair, ready[pair[0]], ready[pair[1]]))
+                for member in set(pair):
+                    left[member] -= 1
+                    if not left[member] and member != number:
+                        ready[member] = None  # its last pair is under way: free the vectors
+                if len(part) == _CHUNK:
+                    hand_over(part)
+                    part = []
+        if part:
+            hand_over(part)
+        for future in under_way:
+            compared.update(future.result())
+    except BaseException:
+        for future in under_way:
+            future.cancel()
+        raise
+    for prediction, references in block:
+        first = numbers[prediction]
+        members = [numbers[text] for text in references]
+        yield _reduce(
+            scorer.multi_ref,
+            [compared[first, member] for member in members],
+            truncated=bool(cut.intersection([first, *members])),
+            aligned=return_alignment,
+        )
+        advance(1)
+
+
+def _reduce(multi_ref: MultiRef, comparisons: list[Comparison], truncated: bool, aligned: bool) -> Example:
+    if multi_ref == "max":
+        best = max(comparisons, key=lambda comparison: comparison.score)
+        score, parts = best.score, best.parts
+    else:
+        count = len(comparisons)
+        score = math.fsum(comparison.score for comparison in comparisons) / count
+        names = comparisons[0].parts
+        parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}
+    alignments = None
+    if aligned:
+        alignments = [
+            {"reference_index": index, "score": comparison.score, **(comparison.alignment or {})}
+            for index, comparison in enumerate(comparisons)
+        ]
+    return Example(
+        score,
+        parts,
+        any(comparison.empty for comparison in comparisons),
+        any(comparison.unfiltered for comparison in comparisons),
+        truncated,
+        alignments,
+    )
+
+
+def collect(scorer: Scorer, examples: Sequence[Example]) -> dict[str, Any]:
+    """The result every metric returns: plain Python values only."""
+    scores = [example.score for example in examples]
+    result: dict[str, Any] = {
+        "score": math.fsum(scores) / len(scores),
+        "scores": scores,
+        "signature": scorer.signature,
+        "n_empty": sum(example.empty for example in examples),
+        "n_unfiltered": sum(example.unfiltered for example in examples),
+        "n_truncated": sum(example.truncated for example in examples),
+    }
+    for name in examples[0].parts:
+        result[name] = [example.parts[name] for example in examples]
+    if examples[0].alignments is not None:
+        result["alignments"] = [example.alignments for example in examples]
+    return result
