@@ -65,7 +65,7 @@ def check_text_groups(metric: str, argument: str, value: Any) -> list[list[str]]
 
     >>> check_text_groups("wms", "references", ["a", ["b", "c"]])
     Traceback (most recent call last):
-    TypeError: wms: references[1]: expected a text (str) like references[0], but got list; give every row a str or every row a list of str
+    TypeError: wms: references[1]: expected a text (str) like references[0], but got list; give every row a str or ...
     """
     rows = _as_list(metric, argument, value, "a list of texts or of lists of texts")
     groups: list[list[str]] = []

@@ -8,7 +8,7 @@ what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -17,7 +17,17 @@ from typing import NamedTuple
 import regex
 import sentencex
 
-__all__ = ["Span", "WordRules", "is_mostly_non_latin", "split_sentences", "stop_words", "token_spans"]
+__all__ = [
+    "Span",
+    "WordRules",
+    "is_mostly_non_latin",
+    "is_visible",
+    "sentence_spans",
+    "split_pieces",
+    "split_sentences",
+    "stop_words",
+    "token_spans",
+]
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
@@ -44,6 +54,29 @@ def split_sentences(text: str, lang: str = "en") -> list[str]:
     return sentences
 
 
+def sentence_spans(text: str, lang: str = "en") -> list[tuple[int, int]]:
+    """Where the sentences of a text begin and end.
+
+    >>> sentence_spans("It rains.  We stay.")
+    [(0, 9), (11, 19)]
+    """
+    spans, position = [], 0
+    for sentence in split_sentences(text, lang):
+        start = text.index(sentence, position)
+        position = start + len(sentence)
+        spans.append((start, position))
+    return spans
+
+
+def split_pieces(text: str) -> list[str]:
+    """The text between Unicode word boundaries, nothing left out: tokens and what stands between them.
+
+    >>> split_pieces("We paid $3.50.")
+    ['', 'We', ' ', 'paid', ' ', '$', '3.50', '.', '']
+    """
+    return _BOUNDARY.split(text)
+
+
 class Span(NamedTuple):
     """A token of a text: what it says after the rules, and where it stands."""
 
@@ -53,6 +86,11 @@ class Span(NamedTuple):
     kept: bool
 
 
+def is_visible(piece: str) -> bool:
+    """Whether a piece shows anything: more than space, control and format characters."""
+    return _VISIBLE.search(piece) is not None
+
+
 def token_spans(text: str) -> list[tuple[str, int, int]]:
     """All visible tokens with their character offsets.
 
@@ -60,9 +98,9 @@ def token_spans(text: str) -> list[tuple[str, int, int]]:
     [('We', 0, 2), ('paid', 3, 7), ('$', 8, 9), ('3.50', 9, 13), ('.', 13, 14)]
     """
     spans, start = [], 0
-    for piece in _BOUNDARY.split(text):
+    for piece in split_pieces(text):
         end = start + len(piece)
-        if piece and _VISIBLE.search(piece):
+        if is_visible(piece):
             spans.append((piece, start, end))
         start = end
     return spans
@@ -121,14 +159,15 @@ class WordRules:
     lang: str = "en"
 
     def spans(self, text: str) -> list[Span]:
-        """Every token of `text` with whether the rules keep it.
+        """Every token of `text` with whether the rules keep it."""
+        spans = []
+        for piece, start, end in token_spans(text):
+            word, kept = self.judge(piece)
+            spans.append(Span(word, start, end, kept))
+        return spans
 
-        >>> [span.text for span in WordRules().spans("The banks can't pay $3.50!") if span.kept]
-        ['the', 'banks', 'can', 'pay']
-        """
-        return [self._judge(piece, start, end) for piece, start, end in token_spans(text)]
-
-    def _judge(self, piece: str, start: int, end: int) -> Span:
+    def judge(self, piece: str) -> tuple[str, bool]:
+        """The word that a visible token stands for, and whether the rules keep it."""
         word = piece.lower() if self.lowercase else piece
         if piece.isalpha():  # the common case first
             kept = word.lower() not in self.stopwords
@@ -143,12 +182,15 @@ class WordRules:
             kept = self.keep_numbers
         else:
             kept = not self.punctuation
-        return Span(word, start, end, kept)
+        return word, kept
 
-    def words(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Kept words of each sentence, sentences without any left out."""
-        kept = ([span.text for span in self.spans(sentence) if span.kept] for sentence in sentences)
-        return [words for words in kept if words]
+    def words(self, text: str) -> list[str]:
+        """The kept words of a text.
+
+        >>> WordRules().words("The banks can't pay $3.50!")
+        ['the', 'banks', 'can', 'pay']
+        """
+        return [span.text for span in self.spans(text) if span.kept]
 
 
 def _without_clitic(word: str) -> str:

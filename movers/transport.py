@@ -72,13 +72,16 @@ def pairwise_distances(x: NDArray[Any], y: NDArray[Any], distance: Distance = "e
         return costs
     x_square = np.einsum("ij,ij->i", x, x)
     y_square = np.einsum("ij,ij->i", y, y)
-    scale = x_square[:, None] + y_square
-    squares = scale - 2.0 * (x @ y.T)
+    squares = x @ y.T
+    squares *= -2.0
+    squares += x_square[:, None]
+    squares += y_square
     # The expanded square loses digits where two points (nearly) coincide: there, take the difference itself.
-    close_rows, close_columns = np.nonzero(squares <= 1e-7 * scale)
-    if len(close_rows):
-        difference = x[close_rows] - y[close_columns]
-        squares[close_rows, close_columns] = np.einsum("ij,ij->i", difference, difference)
+    close = squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))
+    if close.any():
+        rows, columns = np.nonzero(close)
+        difference = x[rows] - y[columns]
+        squares[rows, columns] = np.einsum("ij,ij->i", difference, difference)
     if distance == "sqeuclidean":
         return squares
     return np.sqrt(squares, out=squares)
@@ -121,7 +124,7 @@ def emd(a: NDArray[Any], b: NDArray[Any], costs: NDArray[Any]) -> Plan:
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (len(a), len(b)):
         raise ValueError(f"emd: costs: expected shape {(len(a), len(b))}, but got {costs.shape}")
-    if not np.isfinite(costs).all():
+    if not np.isfinite(costs.sum()):  # one pass; NaN and infinity both show in the sum
         row, column = np.argwhere(~np.isfinite(costs))[0]
         raise ValueError(f"emd: costs[{row}, {column}]: expected a finite number, but got {costs[row, column]}")
     if len(a) == 1 or len(b) == 1:  # only one plan exists
@@ -254,7 +257,7 @@ def _compiled_module() -> Any:
     finally:
         module.__package__, module.__spec__ = real
     sys.modules.pop(_KERNEL_NAME, None)  # so that `import ot` finds it by the finder, and binds it to its package
-    sys.meta_path.insert(0, _LoadedOnce(module))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _LoadedOnce(module))
     return module
 
 

@@ -165,8 +165,8 @@ def _load_objects(source: str, dtype: str) -> tuple[Any, Any]:
             model = transformers.AutoModel.from_pretrained(source, dtype=getattr(torch, dtype))
     except OSError as error:
         raise OSError(
-            f"model: {source!r} is neither an encoder that movers knows, nor a file of word vectors, an installed spaCy "
-            f"pipeline or a local folder, and the Hugging Face Hub did not give it: {str(error).splitlines()[0]}"
+            f"model: {source!r} is neither an encoder that movers knows, nor a file of word vectors, an installed "
+            f"spaCy pipeline or a local folder, and the Hugging Face Hub did not give it: {str(error).splitlines()[0]}"
         ) from error
     return model, tokenizer
 

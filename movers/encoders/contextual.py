@@ -240,7 +240,7 @@ class ContextualEncoder:
             body = len(tokens.ids) - frame
             if body > room and truncation == "error":
                 raise ValueError(
-                    f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} holds {limit}: "
+                    f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} {limit}: "
                     f"{texts[index][:60]!r}…"
                 )
             if body > room and truncation == "cut":
@@ -339,7 +339,8 @@ class ContextualEncoder:
 def _cut(tokens: Tokens, before: int, room: int, after: int) -> Tokens:
     total = len(tokens.ids)
     kept = np.r_[0 : before + room, total - after : total]
-    return Tokens(*(field[kept] for field in tokens))
+    ids, starts, ends, words, special = tokens
+    return Tokens(ids[kept], starts[kept], ends[kept], words[kept], special[kept])
 
 
 def _pieces(index: int, body: int, room: int) -> list[_Piece]:

@@ -55,8 +55,6 @@ class WordLlama:
     ((3, 256), True)
     """
 
-    _KEPT_WORDS = 1 << 16  # 64 MiB of vectors
-
     def __init__(self) -> None:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
@@ -68,28 +66,19 @@ class WordLlama:
         self._tokenizer.no_truncation()
         self.dimension = self._table.shape[1]
         self.identity = f"wordllama-{self.dimension}@{WORDLLAMA_WEIGHTS.sha256[:8]}"
-        self._kept: dict[str, Vectors] = {}
-        self._lock = threading.Lock()
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-        with self._lock:
-            new = [word for word in dict.fromkeys(words) if word not in self._kept]
-            if new:
-                if len(self._kept) + len(new) > self._KEPT_WORDS:
-                    self._kept = {word: self._kept[word] for word in set(words) if word in self._kept}
-                self._kept.update(zip(new, self._compute(new), strict=True))
-            found = [self._kept[word] for word in words]
-        matrix = np.stack(found) if found else np.zeros((0, self.dimension), np.float32)
-        return matrix, np.ones(len(words), dtype=bool)
-
-    def _compute(self, words: list[str]) -> Vectors:
-        ids = [encoding.ids for encoding in self._tokenizer.encode_batch(words, add_special_tokens=False)]
+        if not words:
+            return np.zeros((0, self.dimension), np.float32), np.zeros(0, dtype=bool)
+        ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)]
         lengths = np.array([len(row) for row in ids])
-        if not lengths.all():
-            raise ValueError(f"wordllama: no sub-word for {words[int(lengths.argmin())]!r}")
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        sums = np.add.reduceat(self._table[np.concatenate(ids)], starts, axis=0)
-        return (sums / lengths[:, None]).astype(np.float32)
+        known = lengths > 0  # a word of which the tokenizer leaves nothing has no vector
+        matrix = np.zeros((len(words), self.dimension), np.float32)
+        if known.any():
+            starts = np.concatenate([[0], np.cumsum(lengths[known])[:-1]])
+            sums = np.add.reduceat(self._table[np.concatenate(ids).astype(np.intp)], starts, axis=0)
+            matrix[known] = sums / lengths[known, None]
+        return matrix, known
 
 
 class VectorFile:
@@ -124,7 +113,7 @@ def _base_name(path: Path) -> str:
 
 
 def _open(path: Path) -> io.BufferedIOBase:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
 def _convert(source: Path, folder: Path, progress: bool | None) -> None:

@@ -17,22 +17,35 @@ Texts. ACL 2019.
 from __future__ import annotations
 
 import math
+import threading
 import warnings
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders import load_encoder
-from movers.encoders.layers import Aggregation, parse_aggregation
+from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.inputs import check_choice, check_pairs
 from movers.scores.options import CommonKwargs, CommonOptions, make_options, resolve_idf
 from movers.scores.pairs import Comparison, Scorer
 from movers.signature import short_digest, signature
-from movers.texts import Span, WordRules, is_mostly_non_latin, split_sentences, stop_words
+from movers.texts import (
+    Span,
+    WordRules,
+    is_mostly_non_latin,
+    is_visible,
+    sentence_spans,
+    split_pieces,
+    stop_words,
+)
 from movers.transport import Plan, emd, pairwise_distances, unit_rows
 from movers.weights import IdfTable, Weights
 
@@ -64,54 +77,86 @@ class Bag(NamedTuple):
     ----------
     vectors : (n, d) float32
     masses : (n,) float64, sum 1
-    texts : n unit texts
-    kinds : n of "word" or "sentence"
-    sentences : n numbers of the sentence a unit stands in first
+    describe : function
+        The n units as dicts of `text`, `kind` ("word" or "sentence") and `sentence` (number of the first it stands in).
     """
 
     vectors: Vectors
     masses: Masses
-    texts: Sequence[str]
-    kinds: Sequence[str]
-    sentences: Sequence[int]
+    describe: Callable[[], list[dict[str, Any]]]
+
+
+class Reading(NamedTuple):
+    """The word occurrences of a text, before they become a bag.
+
+    Attributes
+    ----------
+    text : str
+    rows : n rows of `vectors`, in text order; equal rows are the same word type
+    starts : function that gives the n character offsets
+    words : the word of each row of `vectors`
+    vectors : (N, d)
+    spans : function that gives the sentences' character spans
+    """
+
+    text: str
+    rows: list[int]
+    starts: Callable[[], list[int]]
+    words: Sequence[str]
+    vectors: Vectors
+    spans: Callable[[], list[tuple[int, int]]]
+
+    def sentence_of(self) -> NDArray[np.intp]:
+        """(n,) number of the sentence in which each occurrence begins."""
+        begins = [begin for begin, _ in self.spans()]
+        return np.searchsorted(begins, self.starts(), side="right") - 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The definitions
 
 
-def word_bag(reading: Reading, weigh: Callable[[list[str], Vectors, Masses], Masses]) -> Bag:
+def word_bag(reading: Reading, weigh: WeighWords) -> Bag:
     r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; contextual words are each their own type."""
-    places: dict[Any, int] = {}
-    counts: list[int] = []
-    first: list[int] = []
-    for place, word in enumerate(reading.words):
-        key = word if reading.types else place
-        number = places.setdefault(key, len(places))
-        if number == len(counts):
-            counts.append(0)
-            first.append(place)
-        counts[number] += 1
-    words = [reading.words[place] for place in first]
-    vectors = reading.vectors[first]
-    masses = weigh(words, vectors, np.array(counts, dtype=np.float64))
-    return Bag(vectors, masses, words, ["word"] * len(words), [reading.sentence_of[place] for place in first])
+    counts = Counter(reading.rows)  # types in the order of their first occurrence
+    types = list(counts)
+    vectors = reading.vectors[types]
+    masses = weigh(
+        lambda: [reading.words[row] for row in types], vectors, np.array([*counts.values()], dtype=np.float64)
+    )
+
+    def describe() -> list[dict[str, Any]]:
+        owners = reading.sentence_of()
+        first: dict[int, int] = {}
+        for row, owner in zip(reading.rows, owners.tolist(), strict=True):
+            first.setdefault(row, owner)
+        return [{"text": reading.words[row], "kind": "word", "sentence": first[row]} for row in types]
+
+    return Bag(vectors, masses, describe)
 
 
-def sentence_bag(
-    reading: Reading, weigh: Callable[[list[str], Sequence[Sequence[str]]], Masses], vectors_of: SentenceVectors | None
-) -> Bag:
+def sentence_bag(reading: Reading, weigh: WeighSentences, vectors_of: SentenceVectors | None) -> Bag:
     r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its words' vectors."""
-    owners = np.asarray(reading.sentence_of)
+    owners = reading.sentence_of()
     numbers, starts = np.unique(owners, return_index=True)
-    texts = [reading.sentence_texts[number] for number in numbers]
-    words = [list(part) for part in _split(reading.words, starts)]
+    lengths = np.diff([*starts, len(owners)])
+    spans = reading.spans()
+    texts = [reading.text[slice(*spans[number])] for number in numbers]
     if vectors_of is None:
-        sums = np.add.reduceat(reading.vectors.astype(np.float64), starts, axis=0)
-        vectors = (sums / np.diff([*starts, len(owners)])[:, None]).astype(np.float32)
+        sums = np.add.reduceat(reading.vectors[reading.rows].astype(np.float64), starts, axis=0)
+        vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
         vectors = vectors_of(texts)
-    return Bag(vectors, weigh(texts, words), texts, ["sentence"] * len(texts), numbers.tolist())
+
+    def words() -> list[list[str]]:
+        ends = starts + lengths
+        return [[reading.words[row] for row in reading.rows[i:j]] for i, j in zip(starts, ends, strict=True)]
+
+    def describe() -> list[dict[str, Any]]:
+        columns = zip(texts, numbers.tolist(), strict=True)
+        return [{"text": text, "kind": "sentence", "sentence": number} for text, number in columns]
+
+    return Bag(vectors, weigh(words, lengths.astype(np.float64)), describe)
 
 
 def sentence_and_word_bag(words: Bag, sentences: Bag) -> Bag:
@@ -119,9 +164,7 @@ def sentence_and_word_bag(words: Bag, sentences: Bag) -> Bag:
     return Bag(
         np.concatenate([words.vectors, sentences.vectors]),
         np.concatenate([words.masses, sentences.masses]) / 2,
-        [*words.texts, *sentences.texts],
-        [*words.kinds, *sentences.kinds],
-        [*words.sentences, *sentences.sentences],
+        lambda: words.describe() + sentences.describe(),
     )
 
 
@@ -245,7 +288,8 @@ class MoverSimilarityOptions(CommonOptions):
             )
         if self.idf is not None and not uses_idf:
             raise ValueError(
-                f"{metric}: idf: a table is given, but weights={weights!r} and sentence_weights={sentence_weights!r} do not use it"
+                f"{metric}: idf: a table is given, but weights={weights!r} and "
+                f"sentence_weights={sentence_weights!r} do not use it"
             )
         if metric == "wms" and self.sentence_encoder is not None:
             raise ValueError("wms: sentence_encoder: wms compares words only; use sms")
@@ -264,26 +308,9 @@ class MoverSimilarityOptions(CommonOptions):
 # ---------------------------------------------------------------------------------------------------------------------
 # From texts to bags
 
+WeighWords = Callable[[Callable[[], list[str]], Vectors, Masses], Masses]
+WeighSentences = Callable[[Callable[[], list[list[str]]], Masses], Masses]
 SentenceVectors = Callable[[Sequence[str]], Vectors]
-
-
-class Reading(NamedTuple):
-    """The units of a text with their vectors, before they become a bag.
-
-    Attributes
-    ----------
-    words : n words in text order
-    vectors : (n, d)
-    sentence_of : n sentence numbers, ascending
-    sentence_texts : the sentences
-    types : whether equal words have equal vectors
-    """
-
-    words: list[str]
-    vectors: Vectors
-    sentence_of: list[int]
-    sentence_texts: list[str]
-    types: bool
 
 
 class TextBags(NamedTuple):
@@ -295,146 +322,148 @@ class TextBags(NamedTuple):
     cut: bool
 
 
-def _split(items: list[str], starts: NDArray[np.intp]) -> Iterator[list[str]]:
-    ends = [*starts[1:].tolist(), len(items)]
-    for start, end in zip(starts.tolist(), ends, strict=True):
-        yield items[start:end]
+class Lexicon:
+    """What each written piece of text means to a static metric: a row of vectors, or nothing.
+
+    Texts are read as pieces between word boundaries; judging a piece and finding its vector is done once, so that a
+    text costs little more than the lookups of its pieces.
+    """
+
+    INVISIBLE, DROPPED = -1, -2
+    _LIMIT = 1 << 16  # words kept: 64 MiB at 256 dimensions
+
+    def __init__(self, encoder: StaticEncoder, rules: WordRules) -> None:
+        self._encoder = encoder
+        self._rules = rules
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._row_of: dict[str, int] = {}
+        self._words: list[str] = []
+        self._vectors: Vectors = np.zeros((0, self._encoder.dimension), np.float32)
+
+    def learn(self, pieces: Iterable[str]) -> tuple[dict[str, int], list[str], Vectors]:
+        """Codes of all these pieces (a row, INVISIBLE or DROPPED), and the words and vectors of the rows."""
+        with self._lock:
+            distinct = set(pieces)
+            if len(self._words) > self._LIMIT:
+                self._forget()  # those who hold the old lists keep them
+            new = sorted(distinct.difference(self._codes))
+            judged = [(piece, *self._rules.judge(piece)) for piece in new if is_visible(piece)]
+            words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
+            vectors, known = self._encoder.vectors(words)
+            found = [word for word, is_known in zip(words, known.tolist(), strict=True) if is_known]
+            for word in found:
+                self._row_of[word] = len(self._words)
+                self._words.append(word)
+            self._vectors = np.concatenate([self._vectors, vectors[known]])
+            self._codes.update(dict.fromkeys(new, self.INVISIBLE))
+            for piece, word, kept in judged:
+                self._codes[piece] = self._row_of.get(word, self.DROPPED) if kept else self.DROPPED
+            return self._codes, self._words, self._vectors
 
 
-class _ReadText(NamedTuple):
-    """Sentences of a text and their tokens."""
-
-    sentences: list[str]
-    spans: list[list[Span]]
-
-    def tokens(self, filtered: bool) -> list[tuple[str, int]]:
-        return [
-            (span.text, number)
-            for number, spans in enumerate(self.spans)
-            for span in spans
-            if span.kept or not filtered
-        ]
-
-
-def _read(text: str, rules: WordRules) -> _ReadText:
-    sentences = split_sentences(text, rules.lang)
-    return _ReadText(sentences, [rules.spans(sentence) for sentence in sentences])
+@lru_cache(maxsize=4)
+def _lexicon(encoder: Any, rules: WordRules) -> Lexicon:
+    return Lexicon(encoder, rules)
 
 
 def _static_bags(
-    texts: Sequence[str], encoder: StaticEncoder, rules: WordRules, make: Callable[[Reading], Bag]
+    texts: Sequence[str], encoder: Any, rules: WordRules, make: Callable[[Reading], Bag]
 ) -> Iterator[tuple[int, TextBags]]:
-    documents = [_read(text, rules) for text in texts]
-    kept = [document.tokens(filtered=True) for document in documents]
-    vocabulary = list(dict.fromkeys(word for tokens in kept for word, _ in tokens))
-    table, known = encoder.vectors(vocabulary)
-    rows = {word: row for row, (word, is_known) in enumerate(zip(vocabulary, known.tolist(), strict=True)) if is_known}
+    pieces = [split_pieces(text) for text in texts]
+    codes, words, vectors = _lexicon(encoder, rules).learn(chain.from_iterable(pieces))
 
-    def bag(document: _ReadText, tokens: list[tuple[str, int]], rows: dict[str, int], table: Vectors) -> Bag | None:
-        found = [(word, number, row) for word, number in tokens if (row := rows.get(word)) is not None]
-        if not found:
+    def bag(index: int, codes: dict[str, int], words: Sequence[str], vectors: Vectors) -> Bag | None:
+        rows = [row for piece in pieces[index] if (row := codes[piece]) >= 0]
+        if not rows:
             return None
-        words, numbers, places = map(list, zip(*found, strict=True))
-        return make(Reading(words, table[places], numbers, document.sentences, types=True))
 
-    def unfiltered(document: _ReadText) -> Bag | None:
-        tokens = document.tokens(filtered=False)
-        words = list(dict.fromkeys(word for word, _ in tokens))
-        vectors, is_known = encoder.vectors(words)
-        return bag(document, tokens, {word: row for row, word in enumerate(words) if is_known[row]}, vectors)
+        def starts() -> list[int]:
+            ends = accumulate(map(len, pieces[index]))
+            return [end - len(piece) for end, piece in zip(ends, pieces[index], strict=True) if codes[piece] >= 0]
 
-    for index, (document, tokens) in enumerate(zip(documents, kept, strict=True)):
-        blank = not any(document.spans)
-        yield index, TextBags(bag(document, tokens, rows, table), lambda d=document: unfiltered(d), blank, False)
+        return make(
+            Reading(texts[index], rows, starts, words, vectors, lambda: sentence_spans(texts[index], rules.lang))
+        )
+
+    def unfiltered(index: int) -> Bag | None:
+        everything = replace(rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
+        return bag(index, *_lexicon(encoder, everything).learn(pieces[index]))
+
+    for index in range(len(texts)):
+        kept = bag(index, codes, words, vectors)
+        blank = kept is None and all(codes[piece] == Lexicon.INVISIBLE for piece in pieces[index])
+        yield index, TextBags(kept, partial(unfiltered, index), blank, cut=False)
 
 
 def _contextual_bags(
-    texts: Sequence[str],
-    encoder: Any,
-    options: MoverSimilarityOptions,
-    make: Callable[[Reading], Bag],
+    texts: Sequence[str], encoder: Any, options: MoverSimilarityOptions, make: Callable[[Reading], Bag]
 ) -> Iterator[tuple[int, TextBags]]:
     rules = options.rules()
-    aggregation = parse_aggregation("layer", options.layer)
-    documents = [_read(text, rules) for text in texts]
-    whole = options.context == "text"
-    # What the encoder reads: each distinct sentence once, or each text.
-    passages = (
-        list(texts) if whole else list(dict.fromkeys(part for document in documents for part in document.sentences))
-    )
-    numbers = {passage: number for number, passage in enumerate(passages)}
+    sentences = [sentence_spans(text, rules.lang) for text in texts]
+    # What the encoder reads: each distinct sentence once, or each distinct text.
+    if options.context == "text":
+        spans = [[(0, len(text))] if found else [] for text, found in zip(texts, sentences, strict=True)]
+    else:
+        spans = sentences
+    numbers: dict[str, int] = {}
+    owners: list[list[int]] = []
+    for index, text in enumerate(texts):
+        for passage in {text[begin:end] for begin, end in spans[index]}:
+            number = numbers.setdefault(passage, len(numbers))
+            if number == len(owners):
+                owners.append([])
+            owners[number].append(index)
     # A text is ready when the last of its passages is.
-    owners: dict[int, list[int]] = {}
-    left = []
-    for index, document in enumerate(documents):
-        needed = {index} if whole else {numbers[sentence] for sentence in document.sentences}
-        left.append(len(needed))
-        for number in needed:
-            owners.setdefault(number, []).append(index)
+    left = Counter(index for indices in owners for index in indices)
     encoded: dict[int, Any] = {}
 
     def finish(index: int) -> TextBags:
-        text, document = texts[index], documents[index]
-        words, vectors, places, kept, cut = [], [], [], [], False
-        position = 0
-        for number, (sentence, spans) in enumerate(zip(document.sentences, document.spans, strict=True)):
-            offset = 0
-            if whole:
-                offset = position = text.index(sentence, position)
-                position += len(sentence)
-            passage = encoded[index if whole else numbers[sentence]]
-            cut = cut or passage.cut
-            for span, vector in zip(spans, _word_vectors(passage, spans, offset), strict=True):
-                if vector is not None:
-                    words.append(span.text)
-                    vectors.append(vector)
-                    places.append(number)
-                    kept.append(span.kept)
+        text = texts[index]
+        tokens = rules.spans(text)
+        passages = [(begin, encoded[numbers[text[begin:end]]]) for begin, end in spans[index]]
+        begins = [begin for begin, _ in passages]
+        found: list[Span] = []
+        vectors: list[Vectors] = []
+        for token in tokens:
+            begin, passage = passages[bisect_right(begins, token.start) - 1]
+            vector = _word_vector(passage, token.start - begin, token.end - begin)
+            if vector is not None:
+                found.append(token)
+                vectors.append(vector)
 
         def bag(filtered: bool) -> Bag | None:
-            chosen = [place for place, keep in enumerate(kept) if keep or not filtered]
-            if not chosen:
+            rows = [row for row, token in enumerate(found) if token.kept or not filtered]
+            if not rows:
                 return None
-            return make(
-                Reading(
-                    [words[place] for place in chosen],
-                    np.stack([vectors[place] for place in chosen]),
-                    [places[place] for place in chosen],
-                    document.sentences,
-                    types=False,
-                )
-            )
+            words = [token.text for token in found]
+            starts = [found[row].start for row in rows]
+            return make(Reading(text, rows, lambda: starts, words, np.stack(vectors), lambda: sentences[index]))
 
-        return TextBags(bag(True), lambda: bag(False), not any(document.spans), cut)
+        cut = any(passage.cut for _, passage in passages)
+        return TextBags(bag(True), partial(bag, False), not tokens, cut)
 
-    for index, count in enumerate(left):
-        if not count:
+    for index in range(len(texts)):
+        if not left[index]:
             yield index, finish(index)
-    for number, passage in encoder.encode(
-        passages,
-        aggregation,
-        batch_tokens=options.batch_tokens,
-        truncation=options.truncation,
-        window=options.window,
-    ):
+    aggregation = parse_aggregation("layer", options.layer)
+    settings = {"batch_tokens": options.batch_tokens, "truncation": options.truncation, "window": options.window}
+    for number, passage in encoder.encode(list(numbers), aggregation, **settings):
         encoded[number] = passage
-        for index in owners.get(number, []):
+        for index in owners[number]:
             left[index] -= 1
             if not left[index]:
                 yield index, finish(index)
 
 
-def _word_vectors(passage: Any, spans: Sequence[Span], offset: int) -> list[Vectors | None]:
-    """Mean of the sub-words that overlap each word; None where the tokenizer left nothing of it."""
+def _word_vector(passage: Any, start: int, end: int) -> Vectors | None:
+    """Mean of the sub-words that overlap the characters from start to end; None if there is none."""
     tokens = passage.tokens
-    body = np.flatnonzero(~tokens.special & (tokens.ends > tokens.starts))
-    starts, ends = tokens.starts[body], tokens.ends[body]
-    means: list[Vectors | None] = []
-    for span in spans:
-        first = int(np.searchsorted(ends, span.start + offset, side="right"))
-        last = int(np.searchsorted(starts, span.end + offset, side="left"))
-        means.append(passage.vectors[body[first:last]].mean(axis=0) if last > first else None)
-    return means
+    overlap = np.flatnonzero((tokens.starts < end) & (tokens.ends > start) & ~tokens.special)
+    return passage.vectors[overlap].mean(axis=0) if len(overlap) else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -477,9 +506,7 @@ def mover_similarity_scorer(
 
 
 def _build_idf(texts: Iterable[str], rules: WordRules) -> IdfTable:
-    return IdfTable.build(
-        [word for words in rules.words(split_sentences(text, rules.lang)) for word in words] for text in texts
-    )
+    return IdfTable.build(rules.words(text) for text in texts)
 
 
 def _sentence_encoder(metric: Name, options: MoverSimilarityOptions, words: Any) -> Any:
@@ -499,23 +526,23 @@ def _sentence_encoder(metric: Name, options: MoverSimilarityOptions, words: Any)
 def _bag_maker(metric: Name, options: MoverSimilarityOptions, sentence_encoder: Any) -> Callable[[Reading], Bag]:
     table: IdfTable | None = options.idf
 
-    def weigh_words(words: list[str], vectors: Vectors, counts: Masses) -> Masses:
+    def weigh_words(words: Callable[[], list[str]], vectors: Vectors, counts: Masses) -> Masses:
         if options.weights == "uniform":
-            counts = np.ones(len(words))
+            counts = np.ones(len(counts))
         elif options.weights == "idf":
             assert table is not None
-            counts = counts * table(words)
+            counts = counts * table(words())
         elif options.weights == "norm":
             counts = counts * np.linalg.norm(vectors, axis=1)
         return _normalised(metric, counts)
 
-    def weigh_sentences(texts: list[str], words: Sequence[Sequence[str]]) -> Masses:
+    def weigh_sentences(words: Callable[[], list[list[str]]], lengths: Masses) -> Masses:
         if options.sentence_weights == "uniform":
-            return _normalised(metric, np.ones(len(texts)))
-        if options.sentence_weights == "idf":
+            lengths = np.ones(len(lengths))
+        elif options.sentence_weights == "idf":
             assert table is not None
-            return _normalised(metric, np.array([table(part).sum() for part in words]))
-        return _normalised(metric, np.array([len(part) for part in words], dtype=np.float64))
+            lengths = np.array([table(part).sum() for part in words()])
+        return _normalised(metric, lengths)
 
     vectors_of = None if sentence_encoder is None else sentence_encoder.sentence_vectors
 
@@ -568,11 +595,7 @@ def _alignment(bag_a: Bag, bag_b: Bag, plan: Plan, costs: NDArray[np.float64]) -
 
 
 def _units(bag: Bag) -> list[dict[str, Any]]:
-    columns = zip(bag.texts, bag.kinds, bag.sentences, bag.masses.tolist(), strict=True)
-    return [
-        {"text": text, "kind": kind, "sentence": int(sentence), "weight": weight}
-        for text, kind, sentence, weight in columns
-    ]
+    return [{**unit, "weight": mass} for unit, mass in zip(bag.describe(), bag.masses.tolist(), strict=True)]
 
 
 def _warn_about_script(metric: str, options: MoverSimilarityOptions, texts: Sequence[str]) -> None:
@@ -581,7 +604,7 @@ def _warn_about_script(metric: str, options: MoverSimilarityOptions, texts: Sequ
     foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
     if 2 * foreign > len(texts[:64]):
         warnings.warn(
-            f"{metric}: stopwords='english' on mostly non-Latin text drops nothing; pass stopwords=None or your own list",
+            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
             stacklevel=2,
         )
 

@@ -1,4 +1,4 @@
-"""Options that several metrics share, typed and closed: an unknown name or value is an error that lists the valid ones."""
+"""Options that several metrics share, typed and closed: an unknown name or value is an error naming the valid ones."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class CommonOptions:
         check_choice(metric, "progress", self.progress, (None, True, False))
         if not isinstance(self.device, str):
             raise TypeError(
-                f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or another torch device name, but got {self.device!r}"
+                f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {self.device!r}"
             )
 
 
