@@ -15,17 +15,36 @@ from movers.version import VERSION
 
 if TYPE_CHECKING:
     from movers.encoders import load_encoder
+    from movers.scores.bertscore import bertscore_emd, bertscore_hungarian
     from movers.scores.mover_similarity import mover_distance, sms, swms, wms
+    from movers.scores.moverscore import moverscore
+    from movers.scores.tensors import bertscore_tensors
     from movers.weights import IdfTable
 
 __version__ = VERSION
-__all__ = ["IdfTable", "__version__", "load_encoder", "mover_distance", "sms", "swms", "wms"]
+__all__ = [
+    "IdfTable",
+    "__version__",
+    "bertscore_emd",
+    "bertscore_hungarian",
+    "bertscore_tensors",
+    "load_encoder",
+    "mover_distance",
+    "moverscore",
+    "sms",
+    "swms",
+    "wms",
+]
 
 # Nothing heavy is imported before it is used.
 _HOMES = {
     "IdfTable": "movers.weights",
+    "bertscore_emd": "movers.scores.bertscore",
+    "bertscore_hungarian": "movers.scores.bertscore",
+    "bertscore_tensors": "movers.scores.tensors",
     "load_encoder": "movers.encoders",
     "mover_distance": "movers.scores.mover_similarity",
+    "moverscore": "movers.scores.moverscore",
     "sms": "movers.scores.mover_similarity",
     "swms": "movers.scores.mover_similarity",
     "wms": "movers.scores.mover_similarity",

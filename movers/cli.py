@@ -6,78 +6,16 @@ import argparse
 import json
 import math
 import os
-import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from movers.registry import METRICS, Metric, find_metric
+from movers.specs import parse_metric, parse_options
 from movers.version import VERSION
 
-__all__ = ["main", "parse_metric", "parse_options"]
-
-
-def parse_value(text: str) -> Any:
-    """An option's value as typed on a command line.
-
-    >>> [parse_value(text) for text in ("none", "true", "5", "0.5", "english", '["a", "b"]')]
-    [None, True, 5, 0.5, 'english', ['a', 'b']]
-    """
-    plain = text.strip()
-    words = {"none": None, "true": True, "yes": True, "false": False, "no": False}
-    if plain.lower() in words:
-        return words[plain.lower()]
-    if plain.startswith("["):
-        try:
-            return json.loads(plain)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"option value: expected a JSON list, but got {plain!r}: {error}") from None
-    for kind in (int, float):
-        try:
-            return kind(plain)
-        except ValueError:
-            continue
-    return plain
-
-
-def parse_options(items: Iterable[str]) -> dict[str, Any]:
-    """`key=value` items as keyword arguments.
-
-    >>> parse_options(["stopwords=none", "threads=2"])
-    {'stopwords': None, 'threads': 2}
-    """
-    options = {}
-    for item in items:
-        key, equals, value = item.partition("=")
-        if not equals or not key.strip():
-            raise ValueError(f"option: expected key=value, but got {item!r}")
-        options[key.strip().replace("-", "_")] = parse_value(value)
-    return options
-
-
-def parse_metric(text: str) -> tuple[Metric, dict[str, Any]]:
-    """`name` or `name[key=value,…]` as a metric and its options.
-
-    >>> metric, options = parse_metric("wms[stopwords=none,normalize=true]")
-    >>> metric.name, options
-    ('wms', {'stopwords': None, 'normalize': True})
-    """
-    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\[(.*)\])?\s*", text, flags=re.DOTALL)
-    if match is None:
-        raise ValueError(f"metric: expected NAME or NAME[key=value,…], but got {text!r}")
-    # Commas inside a JSON list belong to the value.
-    items = [item for item in re.split(r",(?![^\[]*\])", match[2] or "") if item.strip()]
-    return find_metric(match[1]), parse_options(items)
-
-
-def split_metrics(text: str) -> list[str]:
-    """A comma-separated list of metrics, each with its own options in brackets.
-
-    >>> split_metrics("wms,moverscore[idf=corpus,layer=5],sms")
-    ['wms', 'moverscore[idf=corpus,layer=5]', 'sms']
-    """
-    return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+__all__ = ["main"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -87,6 +25,7 @@ def _score(arguments: argparse.Namespace) -> int:
     from movers.files import TextFile, read_groups
     from movers.inputs import check_text
     from movers.scores.pairs import Example, collect, score_stream
+    from movers.scores.weighing import Corpus
 
     metric, options = parse_metric(arguments.metric)
     options.update(parse_options(arguments.set))
@@ -126,7 +65,8 @@ def _score(arguments: argparse.Namespace) -> int:
         (check_text(metric.name, "predictions", str(row), text), group)
         for row, (text, group) in enumerate(zip(predictions, groups(), strict=True))
     )
-    scorer = metric.scorer(options, (text for group in groups() for text in group))
+    corpus = Corpus(lambda: iter(predictions), lambda: (text for group in groups() for text in group))
+    scorer = metric.scorer(options, corpus)
     keep = arguments.json
     examples: list[Example] = []
     scores = array("d")
@@ -212,6 +152,28 @@ def _options(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _baseline(arguments: argparse.Namespace) -> int:
+    from movers.baseline import compute_baseline, save_baseline
+    from movers.files import TextFile
+    from movers.inputs import check_texts
+
+    metric, options = parse_metric(arguments.metric)
+    options.update(parse_options(arguments.set))
+    if arguments.model is not None:
+        options["model"] = arguments.model
+    corpus = TextFile(arguments.corpus, arguments.corpus_column, "corpus")
+    record = compute_baseline(
+        metric.name, check_texts(metric.name, "corpus", list(corpus)), options, arguments.pairs, arguments.seed
+    )
+    if arguments.output is None:
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+    else:
+        save_baseline(record, arguments.output)
+        shown = {name: record[name] for name in ("precision", "recall", "f1", "score") if name in record}
+        print(f"{arguments.output}: " + ", ".join(f"{name} {value:.4f}" for name, value in shown.items()))
+    return 0
+
+
 def _demo(arguments: argparse.Namespace) -> int:
     from movers.demo import run
 
@@ -258,6 +220,20 @@ def _parser() -> argparse.ArgumentParser:
     options = commands.add_parser("options", help="list the options of a metric with their defaults")
     options.add_argument("metric", metavar="METRIC")
     options.set_defaults(run=_options)
+    baseline = commands.add_parser(
+        "baseline",
+        help="compute what a metric gives unrelated texts, to rescale its scores",
+        description="Score random pairs of different texts of a corpus; use the file as baseline_path=.",
+    )
+    baseline.add_argument("--metric", default="bertscore_emd", help="NAME or NAME[key=value,…]; default: bertscore_emd")
+    baseline.add_argument("--model", help="encoder (same as --set model=…)")
+    baseline.add_argument("--corpus", required=True, metavar="FILE", help="texts of the kind to be scored")
+    baseline.add_argument("--corpus-column", metavar="NAME", help="column of the corpus file, if it has columns")
+    baseline.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option; may be repeated")
+    baseline.add_argument("--pairs", type=int, default=10_000, help="random pairs to score; default: 10000")
+    baseline.add_argument("--seed", type=int, default=13)
+    baseline.add_argument("--output", metavar="FILE", help="write it here; default: print it")
+    baseline.set_defaults(run=_baseline)
     demo = commands.add_parser("demo", help="score the bundled example with every metric")
     demo.set_defaults(run=_demo)
     return parser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from movers.inputs import check_options
 
 if TYPE_CHECKING:
     from movers.scores.pairs import Scorer
+    from movers.scores.weighing import Corpus
 
 __all__ = ["METRICS", "Metric", "find_metric"]
 
@@ -27,7 +28,7 @@ class Metric:
     options_name : str
         Its options class there.
     scorer_name : str
-        The function `(name, options, references) → Scorer` there.
+        The function `(name, options, corpus) → Scorer` there.
     against : {"references", "sources"}
         What predictions are compared with.
     """
@@ -55,12 +56,14 @@ class Metric:
         check_options(self.name, given, [item.name for item in fields(kind)])
         return kind(**given).check(self.name)
 
-    def scorer(self, given: Mapping[str, Any], references: Iterable[str] | None = None) -> Scorer:
-        """The metric with its options settled, to score a stream of pairs."""
+    def scorer(self, given: Mapping[str, Any], corpus: Corpus | None = None) -> Scorer:
+        """The metric with its options settled, to score a stream of pairs; `idf="corpus"` needs the whole corpus."""
         build = getattr(importlib.import_module(self.home), self.scorer_name)
-        return build(self.name, self.options(given), references)
+        return build(self.name, self.options(given), corpus)
 
 
+_JIN = ("movers.scores.bertscore", "BertScoreOptions", "bertscore_scorer")
+_ZHAO = ("movers.scores.moverscore", "MoverScoreOptions", "moverscore_scorer")
 _CLARK = ("movers.scores.mover_similarity", "MoverSimilarityOptions", "mover_similarity_scorer")
 
 METRICS: dict[str, Metric] = {
@@ -69,6 +72,9 @@ METRICS: dict[str, Metric] = {
         Metric("wms", "Word Mover's Similarity", "moves words (Clark et al. 2019)", *_CLARK),
         Metric("sms", "Sentence Mover's Similarity", "moves sentences (Clark et al. 2019)", *_CLARK),
         Metric("swms", "Sentence + Word Mover's Similarity", "moves words and sentences (Clark et al. 2019)", *_CLARK),
+        Metric("moverscore", "MoverScore", "moves n-grams in context (Zhao et al. 2019)", *_ZHAO),
+        Metric("bertscore_hungarian", "BERTScore, one-to-one", "matches each token once (Jin & Gildea 2022)", *_JIN),
+        Metric("bertscore_emd", "BERTScore, one-to-many", "moves token mass (Jin & Gildea 2022)", *_JIN),
     )
 }
 

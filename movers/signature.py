@@ -14,7 +14,7 @@ def short_digest(data: bytes | str) -> str:
     """First eight hexadecimal digits of the SHA-256 of `data`.
 
     >>> short_digest("movers")
-    '7fc3cbbf'
+    '0d7129b0'
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     return hashlib.sha256(raw).hexdigest()[:8]

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from movers.encoders.cache import folder_digest
 from movers.encoders.embedded import MINILM, MissingWeights, mpnet_folder
+from movers.encoders.layers import Aggregation
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["Encoder", "load_encoder", "load_static"]
+__all__ = ["Encoder", "announce", "load_encoder", "load_static"]
 
 Encoder = Any  # StaticEncoder | ContextualEncoder; spelled out it would import torch's types everywhere
 
@@ -31,6 +32,7 @@ _WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
 
 _loaded: dict[tuple[Any, ...], Encoder] = {}
 _loading = threading.Lock()
+_announced: dict[str, list[Aggregation]] = {}
 
 
 def load_encoder(model: Any, *, device: str = "auto", dtype: str = "float32", progress: bool | None = None) -> Encoder:
@@ -121,7 +123,23 @@ def _contextual(name: str, device: str, dtype: str, progress: bool | None) -> Co
         from movers.encoders.contextual import ContextualEncoder
 
         _loaded[key] = ContextualEncoder(model, tokenizer, short, digest)
+        for aggregation in _announced.get(name, []):
+            _loaded[key].want(aggregation)
     return _loaded[key]
+
+
+def announce(model: Any, aggregation: Aggregation) -> None:
+    """Tell that a metric of this process will ask `model` for this aggregation, before any of them is computed.
+
+    Changes no score: metrics that share an encoder then share its passes over the texts.
+    """
+    if not isinstance(model, str):
+        return
+    with _loading:
+        _announced.setdefault(model, []).append(aggregation)
+        for key, encoder in _loaded.items():
+            if key[:2] == ("contextual", model):
+                encoder.want(aggregation)
 
 
 def _device(device: str) -> str:

@@ -40,6 +40,7 @@ _OFFSET_POSITIONS = {
     "xmod",
 }
 _DEFAULT_WINDOW = 512
+_WANTED_AT_ONCE = 4
 # Models trained on shorter sentences than their positions allow: the window of sentence vectors.
 _SENTENCE_WINDOW = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
 
@@ -134,7 +135,20 @@ class ContextualEncoder:
         self.states = int(layers) + 1 if layers else 0
         self.cache = VectorCache() if cache is None else cache
         self.objects: Any = None
+        self._wanted: dict[Aggregation, None] = {}
         self._lock = threading.Lock()
+
+    @property
+    def wanted(self) -> list[Aggregation]:
+        """What metrics of this process make of the layers: a pass over a text serves all of them."""
+        return list(self._wanted)
+
+    def want(self, aggregation: Aggregation) -> None:
+        """Announce an aggregation; the last few announced are computed together."""
+        self._wanted.pop(aggregation, None)
+        self._wanted[aggregation] = None
+        while len(self._wanted) > _WANTED_AT_ONCE:
+            self._wanted.pop(next(iter(self._wanted)))
 
     @property
     def device(self) -> torch.device:

@@ -34,9 +34,17 @@ from movers.encoders import load_encoder
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.inputs import check_choice, check_pairs
-from movers.scores.options import CommonKwargs, CommonOptions, make_options, resolve_idf
-from movers.scores.pairs import Comparison, Scorer
-from movers.signature import short_digest, signature
+from movers.scores.options import CommonKwargs, CommonOptions, make_options
+from movers.scores.pairs import Comparison, Scorer, list_flows, no_flows
+from movers.scores.weighing import (
+    Corpus,
+    check_stop_words,
+    name_stop_words,
+    normalised,
+    resolve_tables,
+    weigh,
+)
+from movers.signature import signature
 from movers.texts import (
     Span,
     WordRules,
@@ -270,10 +278,7 @@ class MoverSimilarityOptions(CommonOptions):
         parse_aggregation(metric, self.layer)
         if not isinstance(self.lang, str) or not self.lang:
             raise ValueError(f"{metric}: lang: expected a language code such as 'en', but got {self.lang!r}")
-        try:
-            stop_words(self.stopwords)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{metric}: {error}") from None
+        check_stop_words(metric, self.stopwords)
         weights = self.weights
         if weights is None:
             weights = "idf" if self.idf is not None and metric != "sms" else "count"
@@ -470,19 +475,19 @@ def _word_vector(passage: Any, start: int, end: int) -> Vectors | None:
 # The metrics
 
 
-def mover_similarity_scorer(
-    metric: Name, options: MoverSimilarityOptions, references: Iterable[str] | None = None
-) -> Scorer:
-    """`metric` with its options settled; `references` (all of the call) are needed for `idf="corpus"` only."""
+def mover_similarity_scorer(metric: Name, options: MoverSimilarityOptions, corpus: Corpus | None = None) -> Scorer:
+    """`metric` with its options settled; the texts of the whole call are needed for `idf="corpus"` only."""
     options = options.check(metric)
     rules = options.rules()
-    options = resolve_idf(options, metric, lambda texts: _build_idf(texts, rules), references)
-    if options.idf is not None:
-        options.idf.check(metric, "words")
+    build = partial(_build_idf, rules)
+    if isinstance(options.idf, tuple | list):
+        raise TypeError(f"{metric}: idf: expected one table for both sides, but got {len(options.idf)}")
+    tables = resolve_tables(metric, options.idf, corpus, build, "words")
+    table = None if tables is None else tables.references
     encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
     static = isinstance(encoder, StaticEncoder)
     sentence_encoder = _sentence_encoder(metric, options, encoder)
-    make = _bag_maker(metric, options, sentence_encoder)
+    make = _bag_maker(metric, options, table, sentence_encoder)
 
     def represent(texts: Sequence[str]) -> Iterator[tuple[int, TextBags]]:
         _warn_about_script(metric, options, texts)
@@ -495,7 +500,7 @@ def mover_similarity_scorer(
 
     return Scorer(
         name=metric,
-        signature=_signature(metric, options, encoder, static, sentence_encoder),
+        signature=_signature(metric, options, encoder, static, sentence_encoder, table),
         represent=represent,
         compare=compare,
         was_cut=lambda bags: bags.cut,
@@ -505,7 +510,7 @@ def mover_similarity_scorer(
     )
 
 
-def _build_idf(texts: Iterable[str], rules: WordRules) -> IdfTable:
+def _build_idf(rules: WordRules, texts: Iterable[str]) -> IdfTable:
     return IdfTable.build(rules.words(text) for text in texts)
 
 
@@ -523,18 +528,11 @@ def _sentence_encoder(metric: Name, options: MoverSimilarityOptions, words: Any)
     return encoder
 
 
-def _bag_maker(metric: Name, options: MoverSimilarityOptions, sentence_encoder: Any) -> Callable[[Reading], Bag]:
-    table: IdfTable | None = options.idf
-
+def _bag_maker(
+    metric: Name, options: MoverSimilarityOptions, table: IdfTable | None, sentence_encoder: Any
+) -> Callable[[Reading], Bag]:
     def weigh_words(words: Callable[[], list[str]], vectors: Vectors, counts: Masses) -> Masses:
-        if options.weights == "uniform":
-            counts = np.ones(len(counts))
-        elif options.weights == "idf":
-            assert table is not None
-            counts = counts * table(words())
-        elif options.weights == "norm":
-            counts = counts * np.linalg.norm(vectors, axis=1)
-        return _normalised(metric, counts)
+        return normalised(metric, weigh(options.weights, counts, vectors, words, table))
 
     def weigh_sentences(words: Callable[[], list[list[str]]], lengths: Masses) -> Masses:
         if options.sentence_weights == "uniform":
@@ -542,7 +540,7 @@ def _bag_maker(metric: Name, options: MoverSimilarityOptions, sentence_encoder: 
         elif options.sentence_weights == "idf":
             assert table is not None
             lengths = np.array([table(part).sum() for part in words()])
-        return _normalised(metric, lengths)
+        return normalised(metric, lengths)
 
     vectors_of = None if sentence_encoder is None else sentence_encoder.sentence_vectors
 
@@ -560,38 +558,26 @@ def _bag_maker(metric: Name, options: MoverSimilarityOptions, sentence_encoder: 
     return make
 
 
-def _normalised(metric: str, masses: Masses) -> Masses:
-    total = masses.sum()
-    if total > 0:
-        return masses / total
-    warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)
-    return np.full(len(masses), 1.0 / len(masses))
-
-
 def _compare(first: TextBags, second: TextBags, distance: BagDistance, aligned: bool) -> Comparison:
     bag_a, bag_b, unfiltered = first.bag, second.bag, False
     if bag_a is None or bag_b is None:
         if first.blank and second.blank:
-            return Comparison(1.0, empty=True, alignment=_no_flows() if aligned else None)
+            return Comparison(1.0, empty=True, alignment=no_flows() if aligned else None)
         bag_a, bag_b, unfiltered = first.unfiltered(), second.unfiltered(), True
         if bag_a is None or bag_b is None:
-            return Comparison(0.0, empty=True, alignment=_no_flows() if aligned else None)
+            return Comparison(0.0, empty=True, alignment=no_flows() if aligned else None)
     plan, costs = mover_distance(bag_a.vectors, bag_a.masses, bag_b.vectors, bag_b.masses, distance)
     alignment = _alignment(bag_a, bag_b, plan, costs) if aligned else None
     return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
 
 
-def _no_flows() -> dict[str, Any]:
-    return {"distance": None, "prediction": [], "reference": [], "flows": []}
-
-
 def _alignment(bag_a: Bag, bag_b: Bag, plan: Plan, costs: NDArray[np.float64]) -> dict[str, Any]:
-    rows, columns = np.nonzero(plan.flow)
-    flows = [
-        {"i": i, "j": j, "mass": float(plan.flow[i, j]), "cost": float(costs[i, j])}
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-    return {"distance": plan.cost, "prediction": _units(bag_a), "reference": _units(bag_b), "flows": flows}
+    return {
+        "distance": plan.cost,
+        "prediction": _units(bag_a),
+        "reference": _units(bag_b),
+        "flows": list_flows(plan.flow, costs),
+    }
 
 
 def _units(bag: Bag) -> list[dict[str, Any]]:
@@ -609,10 +595,14 @@ def _warn_about_script(metric: str, options: MoverSimilarityOptions, texts: Sequ
         )
 
 
-def _signature(metric: Name, options: MoverSimilarityOptions, encoder: Any, static: bool, sentence_encoder: Any) -> str:
-    stop = options.stopwords
-    if stop is not None and not isinstance(stop, str):
-        stop = f"list-{short_digest(' '.join(sorted(stop_words(stop))))}"
+def _signature(
+    metric: Name,
+    options: MoverSimilarityOptions,
+    encoder: Any,
+    static: bool,
+    sentence_encoder: Any,
+    table: IdfTable | None,
+) -> str:
     fields: dict[str, object] = {"emb": encoder.identity}
     if not static:
         fields["layer"] = parse_aggregation(metric, options.layer)
@@ -624,9 +614,9 @@ def _signature(metric: Name, options: MoverSimilarityOptions, encoder: Any, stat
     if metric != "wms":
         fields["sentences"] = options.sentence_weights
         fields["sentvec"] = "mean" if sentence_encoder is None else sentence_encoder.identity
-    if options.idf is not None:
-        fields["idf"] = options.idf.digest
-    fields["stop"] = stop
+    if table is not None:
+        fields["idf"] = table.digest
+    fields["stop"] = name_stop_words(options.stopwords)
     fields["punct"] = "drop" if options.punctuation else "keep"
     fields["case"] = "lower" if options.lowercase else "keep"
     fields["numbers"] = "keep" if options.keep_numbers else "drop"
@@ -641,7 +631,7 @@ def _score(metric: Name, predictions: Any, references: Any, return_alignment: bo
     settled = make_options(MoverSimilarityOptions, metric, options).check(metric)
     check_choice(metric, "return_alignment", return_alignment, (True, False))
     texts, groups = check_pairs(metric, predictions, references)
-    scorer = mover_similarity_scorer(metric, settled, (text for group in groups for text in group))
+    scorer = mover_similarity_scorer(metric, settled, Corpus.of(texts, groups))
     return scorer.score(texts, groups, return_alignment)
 
 
@@ -673,7 +663,7 @@ def wms(
     --------
     >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
-    0.1466
+    0.0102
     """
     return _score("wms", predictions, references, return_alignment, options)
 

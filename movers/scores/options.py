@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypedDict, TypeVar
 
 from movers.encoders.contextual import Truncation
+from movers.encoders.layers import Aggregation
 from movers.inputs import check_choice, check_options, check_positive
 from movers.scores.pairs import MultiRef
-from movers.weights import IdfTable
 
-__all__ = ["CommonKwargs", "CommonOptions", "make_options", "resolve_idf"]
+__all__ = ["CommonKwargs", "CommonOptions", "make_options"]
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -75,6 +74,10 @@ class CommonOptions:
     truncation: Truncation = "window"
     window: int | None = None
 
+    def layers(self) -> Aggregation | None:
+        """What a contextual encoder's layers become for this metric; None if that is not known beforehand."""
+        return None
+
     def check_common(self, metric: str) -> None:
         check_choice(metric, "multi_ref", self.multi_ref, MultiRef)
         check_choice(metric, "dtype", self.dtype, DTYPES)
@@ -95,21 +98,3 @@ def make_options(kind: type[OptionsType], metric: str, given: Mapping[str, Any])
     """Options object of a metric from keyword arguments."""
     check_options(metric, given, [item.name for item in fields(kind)])
     return kind(**given)
-
-
-def resolve_idf(
-    options: OptionsType, metric: str, build: Callable[[Iterable[str]], IdfTable], references: Iterable[str] | None
-) -> OptionsType:
-    """Options whose `idf` is a table: built from the references for "corpus", read if it is a path."""
-    idf = options.idf
-    if isinstance(idf, str) and idf == "corpus":
-        if references is None:
-            raise ValueError(f"{metric}: idf='corpus' needs the references of the whole call; pass an IdfTable here")
-        idf = build(references)
-    elif isinstance(idf, str | Path):
-        idf = IdfTable.load(idf)
-    elif idf is not None and not isinstance(idf, IdfTable):
-        raise TypeError(
-            f"{metric}: idf: expected 'corpus', the path of a saved table, an IdfTable or None, but got {idf!r:.60}"
-        )
-    return replace(options, idf=idf)

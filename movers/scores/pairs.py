@@ -12,9 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from movers.transport import default_threads
 
-__all__ = ["Comparison", "Example", "MultiRef", "Scorer", "collect", "score_stream"]
+__all__ = ["Comparison", "Example", "MultiRef", "Scorer", "collect", "list_flows", "no_flows", "score_stream"]
 
 MultiRef = Literal["max", "mean"]
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
@@ -218,6 +221,20 @@ def _reduce(multi_ref: MultiRef, comparisons: list[Comparison], truncated: bool,
         truncated,
         alignments,
     )
+
+
+def no_flows() -> dict[str, Any]:
+    """The alignment of a pair without units."""
+    return {"distance": None, "prediction": [], "reference": [], "flows": []}
+
+
+def list_flows(flow: NDArray[Any], costs: NDArray[Any]) -> list[dict[str, Any]]:
+    """The non-zero entries of a plan (m, n) with their costs."""
+    rows, columns = np.nonzero(flow)
+    return [
+        {"i": i, "j": j, "mass": float(flow[i, j]), "cost": float(costs[i, j])}
+        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
 
 
 def collect(scorer: Scorer, examples: Sequence[Example]) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+"""Baselines: what a metric gives two texts that have nothing to do with each other, for any model and corpus.
+
+Contextual vectors of unrelated texts are similar, so that scores crowd in the upper part of their range. Rescaling by
+the mean score of random pairs, (x − b) / (1 − b), puts "unrelated" at 0 and leaves 1 where it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from movers.registry import find_metric
+from movers.signature import short_digest
+
+__all__ = ["compute_baseline", "read_baseline", "save_baseline"]
+
+_FORMAT = "movers-baseline-1"
+
+
+def compute_baseline(
+    metric: str,
+    texts: Sequence[str],
+    options: Mapping[str, Any] | None = None,
+    pairs: int = 10_000,
+    seed: int = 13,
+) -> dict[str, Any]:
+    """Mean scores of random pairs of different texts.
+
+    Parameters
+    ----------
+    metric : str
+        Any metric with references.
+    texts : sequence of str
+        Sentences or documents of the kind to be scored.
+    options : mapping
+        Options of the metric.
+    pairs : int
+        How many random pairs to score.
+    seed : int
+
+    Returns
+    -------
+    dict
+        `score` (and `precision`, `recall`, `f1` where the metric has them), with what they were computed from.
+    """
+    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    if len(distinct) < 2:
+        raise ValueError(f"{metric}: corpus: expected at least two different texts, but got {len(distinct)}")
+    chosen = find_metric(metric)
+    if chosen.against != "references":
+        raise ValueError(f"{metric}: a baseline needs a metric that compares with references")
+    draw = random.Random(seed)
+    predictions, references = [], []
+    for _ in range(pairs):
+        first, second = draw.sample(range(len(distinct)), 2)
+        predictions.append(distinct[first])
+        references.append(distinct[second])
+    given = dict(options or {})
+    result = chosen.function(predictions, references, **given)
+    settled = chosen.options({key: value for key, value in given.items() if key != "return_alignment"})
+    record: dict[str, Any] = {
+        "format": _FORMAT,
+        "metric": metric,
+        "signature": result["signature"],
+        "alignment": getattr(settled, "alignment", None),
+        "model": _field(result["signature"], "emb"),
+        "layer": _field(result["signature"], "layer"),
+        "score": result["score"],
+        "pairs": pairs,
+        "seed": seed,
+        "texts": len(distinct),
+        "corpus": short_digest("\n".join(distinct)),
+    }
+    for part in ("precision", "recall", "f1"):
+        if part in result:
+            record[part] = sum(result[part]) / len(result[part])
+    return record
+
+
+def _field(signature: str, name: str) -> str | None:
+    found = [part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")]
+    return found[0] if found else None
+
+
+def save_baseline(record: Mapping[str, Any], path: str | Path) -> None:
+    """Write what `compute_baseline` returned."""
+    Path(path).write_text(json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_baseline(
+    metric: str, path: str | Path, alignment: str, model: str, layer: str, state: int | None
+) -> tuple[float, float, float]:
+    """Precision, recall and F1 of random pairs, for just this metric, alignment, model and layer.
+
+    A file in the format of the `bert-score` package (columns LAYER, P, R, F) serves greedy alignments; it does not name
+    its model, so the caller answers for that.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"{metric}: baseline_path: no such file: {file}")
+    text = file.read_text(encoding="utf-8")
+    if not text.lstrip().startswith("{"):
+        return _read_table(metric, file, text, alignment, state)
+    try:
+        record = json.loads(text)
+        if record["format"] != _FORMAT:
+            raise KeyError(record["format"])
+        values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
+    expected = {"metric": metric, "alignment": alignment, "model": model, "layer": layer}
+    if alignment == "greedy":
+        del expected["metric"]  # both metrics are the same then
+    for name, value in expected.items():
+        if record.get(name) != value:
+            raise ValueError(
+                f"{metric}: baseline_path: {file} is for {name} {record.get(name)!r}, but this call has {value!r}"
+            )
+    return values
+
+
+def _read_table(metric: str, file: Path, text: str, alignment: str, state: int | None) -> tuple[float, float, float]:
+    if alignment != "greedy":
+        raise ValueError(
+            f"{metric}: baseline_path: {file} holds greedy baselines; compute one for this alignment with `movers baseline`"
+        )
+    rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
+    row = rows.get(str(state))
+    try:
+        if row is None:
+            raise KeyError(f"no row for layer {state}")
+        return float(row["P"]), float(row["R"]), float(row["F"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise ValueError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None

@@ -1,0 +1,147 @@
+r"""BERTScore with optimal alignments on tensors: for training, where a model's own embeddings give the reward.
+
+The alignment is found on detached costs, and the value is differentiable through the similarities: by the envelope
+theorem the gradient of an optimal cost is that of the cost at the fixed optimum.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from movers.scores.bertscore import emd_scores, hungarian_scores
+from movers.transport import threaded_map
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TensorAlignment", "bertscore_tensors"]
+
+TensorAlignment = Literal["emd", "hungarian", "greedy"]
+
+
+def bertscore_tensors(
+    hyp_emb: torch.Tensor,
+    hyp_mask: torch.Tensor,
+    ref_emb: torch.Tensor,
+    ref_mask: torch.Tensor,
+    alignment: TensorAlignment = "emd",
+    weights: Literal["norm", "uniform"] = "norm",
+    threads: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Precision, recall and F1 of a batch of token embeddings.
+
+    Parameters
+    ----------
+    hyp_emb : (B, m, d)
+        Embeddings of the hypotheses' tokens, on any device.
+    hyp_mask : (B, m)
+        True (or 1) where there is a token that counts.
+    ref_emb, ref_mask : (B, k, d), (B, k)
+    alignment : {"emd", "hungarian", "greedy"}
+    weights : {"norm", "uniform"}
+        Masses for "emd".
+
+    Returns
+    -------
+    P, R, F1 : (B,) tensors
+        Differentiable through the cosines; the alignment and the masses are constants. A pair with no token on one
+        side has 0, one with none on both sides 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> x = torch.eye(3).unsqueeze(0)
+    >>> mask = torch.ones(1, 3)
+    >>> [round(float(value), 4) for value in bertscore_tensors(x, mask, x, mask)]
+    [1.0, 1.0, 1.0]
+    """
+    import torch
+
+    for name, emb, mask in (("hyp", hyp_emb, hyp_mask), ("ref", ref_emb, ref_mask)):
+        if emb.ndim != 3 or mask.shape != emb.shape[:2]:
+            raise ValueError(
+                f"bertscore_tensors: {name}_emb, {name}_mask: expected (B, n, d) and (B, n), "
+                f"but got {tuple(emb.shape)} and {tuple(mask.shape)}"
+            )
+    if hyp_emb.shape[0] != ref_emb.shape[0] or hyp_emb.shape[2] != ref_emb.shape[2]:
+        raise ValueError(
+            "bertscore_tensors: hyp_emb and ref_emb: expected the same batch size and dimension, "
+            f"but got {tuple(hyp_emb.shape)} and {tuple(ref_emb.shape)}"
+        )
+    if alignment not in ("emd", "hungarian", "greedy"):
+        raise ValueError(
+            f"bertscore_tensors: alignment: expected one of 'emd', 'hungarian', 'greedy', but got {alignment!r}"
+        )
+    if weights not in ("norm", "uniform"):
+        raise ValueError(f"bertscore_tensors: weights: expected one of 'norm', 'uniform', but got {weights!r}")
+    hyp, ref = hyp_mask.bool(), ref_mask.bool()
+    unit_hyp = torch.nn.functional.normalize(hyp_emb, dim=-1)
+    unit_ref = torch.nn.functional.normalize(ref_emb, dim=-1)
+    similarity = unit_hyp @ unit_ref.transpose(1, 2)  # (B, m, k)
+    if alignment == "greedy":
+        both = hyp.unsqueeze(2) & ref.unsqueeze(1)
+        closed = similarity.masked_fill(~both, -2.0)
+        precision = _masked_mean(closed.amax(dim=2), hyp)
+        recall = _masked_mean(closed.amax(dim=1), ref)
+    else:
+        row_shares, column_shares = _shares(similarity, hyp, ref, hyp_emb, ref_emb, alignment, weights, threads)
+        precision = (row_shares * similarity).sum(dim=(1, 2))
+        recall = (column_shares * similarity).sum(dim=(1, 2))
+    no_hyp, no_ref = ~hyp.any(dim=1), ~ref.any(dim=1)
+    fixed = (no_hyp & no_ref).to(similarity.dtype)
+    empty = no_hyp | no_ref
+    precision = torch.where(empty, fixed, precision)
+    recall = torch.where(empty, fixed, recall)
+    total = precision + recall
+    f1 = torch.where(total > 0, 2 * precision * recall / torch.where(total > 0, total, 1.0), 0.0)
+    return precision, recall, f1
+
+
+def _masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return (values * mask).sum(dim=1) / mask.sum(dim=1).clamp_min(1)
+
+
+def _shares(
+    similarity: torch.Tensor,
+    hyp: torch.Tensor,
+    ref: torch.Tensor,
+    hyp_emb: torch.Tensor,
+    ref_emb: torch.Tensor,
+    alignment: TensorAlignment,
+    weights: str,
+    threads: int | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Constants (B, m, k) by which the similarities are summed for precision and for recall."""
+    import torch
+
+    values = similarity.detach().cpu().double().numpy()
+    rows, columns = hyp.cpu().numpy(), ref.cpu().numpy()
+    row_norms = hyp_emb.detach().norm(dim=-1).cpu().double().numpy()
+    column_norms = ref_emb.detach().norm(dim=-1).cpu().double().numpy()
+
+    def solve(index: int) -> tuple[np.ndarray, np.ndarray]:
+        by_row, by_column = np.zeros(values.shape[1:]), np.zeros(values.shape[1:])
+        i, j = np.flatnonzero(rows[index]), np.flatnonzero(columns[index])
+        if not len(i) or not len(j):
+            return by_row, by_column
+        place = np.ix_(i, j)
+        a = row_norms[index, i] if weights == "norm" else np.ones(len(i))
+        b = column_norms[index, j] if weights == "norm" else np.ones(len(j))
+        if alignment == "hungarian":
+            *_, flow = hungarian_scores(values[index][place], np.ones(len(i)), np.ones(len(j)))
+            by_row[place], by_column[place] = flow / len(i), flow / len(j)
+            return by_row, by_column
+        a = a if a.any() else np.ones(len(i))
+        b = b if b.any() else np.ones(len(j))
+        *_, flow = emd_scores(values[index][place], a, b)
+        h, r = a / a.sum(), b / b.sum()
+        by_row[place] = np.divide(flow, h[:, None], out=np.zeros_like(flow), where=h[:, None] > 0) / (h > 0).sum()
+        by_column[place] = np.divide(flow, r, out=np.zeros_like(flow), where=r > 0) / (r > 0).sum()
+        return by_row, by_column
+
+    solved = list(threaded_map(solve, range(len(values)), threads, chunk=4))
+    tensors = [np.stack([pair[side] for pair in solved]) for side in (0, 1)]
+    first, second = (torch.from_numpy(array).to(similarity) for array in tensors)
+    return first, second
