@@ -89,8 +89,10 @@ def check_text_groups(metric: str, argument: str, value: Any) -> list[list[str]]
 
 
 def _is_group(item: object) -> bool:
-    # np.ndarray rows come out of pandas and datasets in numpy format.
-    return isinstance(item, Sequence) and not isinstance(item, str | bytes) or hasattr(item, "__array__")
+    if isinstance(item, str | bytes):
+        return False
+    # np.ndarray rows come out of pandas and datasets in numpy format; NumPy's scalars have an ndim too, of 0.
+    return isinstance(item, Sequence) or getattr(item, "ndim", 0) > 0
 
 
 def check_pairs(
