@@ -2,8 +2,8 @@
 
 A *token* is a segment between two Unicode word boundaries (UAX #29) that shows something: a word, a number, a mark.
 A *word* is a token with at least one letter, whatever the script; Han, hiragana and Thai come character by character
-and katakana in runs, as the default rules of UAX #29 have it. English clitics are cut off (`don't` → `do`, `bank's` → `bank`), which is
-what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount to.
+and katakana in runs, as the default rules of UAX #29 have it. English clitics are cut off (`don't` → `do`, `bank's` →
+`bank`), which is what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount to.
 """
 
 from __future__ import annotations

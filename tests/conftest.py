@@ -91,7 +91,7 @@ def tiny_table(words: Sequence[str], dimension: int = 4, seed: int = 7) -> dict[
 
 
 def vector_bytes(table: VectorTable, form: str) -> bytes:
-    """A vector file's content: "glove" (text without header), "word2vec" (with), "fasttext" (trailing blanks), "binary"."""
+    """A file's content: "glove" (no header), "word2vec" (header), "fasttext" (header, trailing blanks) or "binary"."""
     dimension = len(next(iter(table.values())))
     header = f"{len(table)} {dimension}\n".encode()
     if form == "binary":
