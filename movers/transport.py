@@ -67,8 +67,13 @@ def pairwise_distances(x: NDArray[Any], y: NDArray[Any], distance: Distance = "e
     if distance == "cosine":
         x, y = unit_rows(x), unit_rows(y)
         # ‖x−y‖²/2 = 1 − cos for unit vectors, but zero vectors are not unit vectors: take the product itself.
-        costs = 1.0 - x @ y.T
-        np.maximum(costs, 0.0, out=costs)
+        cosines = x @ y.T
+        costs = 1.0 - cosines
+        # The product of two (nearly) equal unit vectors is 1 up to rounding: there, take the difference itself.
+        close_rows, close_columns = np.nonzero(cosines > 1.0 - 1e-7)
+        if len(close_rows):
+            difference = x[close_rows] - y[close_columns]
+            costs[close_rows, close_columns] = np.einsum("ij,ij->i", difference, difference) / 2
         return costs
     x_square = np.einsum("ij,ij->i", x, x)
     y_square = np.einsum("ij,ij->i", y, y)
