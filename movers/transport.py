@@ -129,7 +129,8 @@ def emd(a: NDArray[Any], b: NDArray[Any], costs: NDArray[Any]) -> Plan:
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (len(a), len(b)):
         raise ValueError(f"emd: costs: expected shape {(len(a), len(b))}, but got {costs.shape}")
-    if not np.isfinite(costs.sum()):  # one pass; NaN and infinity both show in the sum
+    # One pass in the common case: NaN and infinity both show in the sum (which may overflow without them).
+    if not np.isfinite(costs.sum()) and not np.isfinite(costs).all():
         row, column = np.argwhere(~np.isfinite(costs))[0]
         raise ValueError(f"emd: costs[{row}, {column}]: expected a finite number, but got {costs[row, column]}")
     if len(a) == 1 or len(b) == 1:  # only one plan exists

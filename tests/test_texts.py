@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from movers.texts import WordRules, is_mostly_non_latin, split_sentences, stop_words, token_spans
+from movers.texts import (
+    WordRules,
+    is_mostly_non_latin,
+    is_visible,
+    sentence_spans,
+    split_pieces,
+    split_sentences,
+    stop_words,
+    token_spans,
+)
 
 
 def words(text: str, **rules: Any) -> list[str]:
@@ -98,6 +107,25 @@ def test_tokens_stand_where_their_offsets_say_and_cover_all_that_is_visible() ->
         assert all(mark.isspace() or unicodedata.category(mark) in ("Cc", "Cf", "Mn") for mark in left)
 
 
+def test_pieces_put_together_are_the_text_and_the_visible_ones_are_its_tokens() -> None:
+    for text in random_texts(300, seed=3):
+        pieces = split_pieces(text)
+        assert "".join(pieces) == text
+        assert [piece for piece in pieces if is_visible(piece)] == [piece for piece, _, _ in token_spans(text)]
+
+
+def test_sentence_spans_hold_the_sentences() -> None:
+    for text in [*random_texts(300, seed=4), "Go. Go. Go.", "a\na\n a"]:
+        spans = sentence_spans(text)
+        assert [text[begin:end] for begin, end in spans] == split_sentences(text)
+        assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
+
+
+@pytest.mark.parametrize("piece", ["", " ", "\n", "\t\u00a0", "\u200b", "\ufeff", "\u2028"])
+def test_space_and_format_characters_show_nothing(piece: str) -> None:
+    assert not is_visible(piece) and token_spans(piece) == []
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -176,9 +204,10 @@ def test_every_token_is_reported_with_its_place() -> None:
     ]
 
 
-def test_sentences_without_kept_words_drop_out() -> None:
+def test_words_are_the_kept_tokens_alone() -> None:
     rules = WordRules(stopwords=stop_words("english"))
-    assert rules.words(["Cats run.", "It is.", "...", "Dogs."]) == [["cats", "run"], ["dogs"]]
+    assert rules.words("Cats run. It is. ... Dogs.") == ["cats", "run", "dogs"]
+    assert rules.words("It is. ...") == []
 
 
 def test_the_english_list_holds_function_words_only() -> None:
