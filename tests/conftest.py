@@ -21,6 +21,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for tiny models, waking threads costs more than the work
 _CACHE = tempfile.TemporaryDirectory(prefix="movers-tests-")
 os.environ["MOVERS_CACHE"] = _CACHE.name
 
