@@ -115,6 +115,8 @@ def _is_spacy_package(name: str) -> bool:
 def _contextual(name: str, device: str, dtype: str, progress: bool | None) -> ContextualEncoder:
     key = ("contextual", name, _folder_state(Path(name)), _device(device), dtype)
     if key not in _loaded:
+        for stale in [other for other in _loaded if other[:2] == key[:2] and other[3:] == key[3:]]:
+            del _loaded[stale]  # the weights the folder held before
         source, short, digest = _find_weights(name, progress)
         model, tokenizer = _load_objects(source, dtype)
         model.to(_device(device))

@@ -654,7 +654,8 @@ def test_texts_longer_than_the_window_are_counted_when_cut_and_read_whole_otherw
         ({"stopwords": "german"}, ValueError, "stopwords: expected 'english', None or a list of words, but got 'ger"),
         ({"stopwords": zip("a", strict=False)}, TypeError, "stopwords: expected 'english', None or a list of words"),
         ({"return_alignment": "yes"}, ValueError, "return_alignment: expected one of True, False, but got 'yes'"),
-        ({"idf": 3}, TypeError, "idf: expected 'corpus', the path of a saved table, an IdfTable or None, but got 3"),
+        ({"idf": 3}, TypeError, "idf: expected 'corpus', a saved table's path or an IdfTable, but got 3"),
+        ({"idf": (IdfTable({}, 1), IdfTable({}, 2))}, TypeError, "idf: expected one table for both sides, but got 2"),
         ({"idf": IdfTable({1: 1}, 1, "tokens", "x")}, ValueError, "idf: expected a table of words, but got one of tok"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -714,7 +715,7 @@ def test_the_registry_leads_to_the_same_metric(name: str) -> None:
 
 
 def test_a_stream_without_its_references_cannot_build_a_table() -> None:
-    with pytest.raises(ValueError, match="wms: idf='corpus' needs the references of the whole call"):
+    with pytest.raises(ValueError, match="wms: idf: 'corpus' needs the texts of the whole call; pass an IdfTable here"):
         find_metric("wms").scorer({"idf": "corpus"})
 
 
