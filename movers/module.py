@@ -61,6 +61,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
     """
 
     aliases: ClassVar[tuple[str, ...]] = ()
+    data: Any  # evaluate's: the rows as a dataset, while they are computed
 
     def __init__(self, config_name: str | None = None, **settings: Any) -> None:
         own = {key: value for key, value in settings.items() if key in _SETTINGS}
@@ -167,8 +168,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
 
         Other processes cannot put theirs back, so with several processes all rows have to come again.
         """
-        rows: Any = self.data
-        kept = rows[:added] if added and rows is not None and self.num_process == 1 else None
+        kept = self.data[:added] if added and self.data is not None and self.num_process == 1 else None
         files: list[tuple[Any, str]] = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
         self.data = self.writer = self.buf_writer = None
         for lock, path in files:
