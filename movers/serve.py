@@ -123,7 +123,7 @@ def _add_metric(metric: Metric) -> dict[str, Any]:
         prediction, against = (
             gradio.Textbox(label=label, value=text, lines=5) for label, text in zip(labels, pairs[0], strict=True)
         )
-    gradio.Examples(pairs, [prediction, against])
+    examples = gradio.Examples(pairs, [prediction, against])
     button = gradio.Button("Score", variant="primary")
     with gradio.Row(equal_height=True):
         number = gradio.Textbox(label="Score", interactive=False, scale=1, min_width=120)
@@ -140,4 +140,5 @@ def _add_metric(metric: Metric) -> dict[str, Any]:
     )
     event = {"fn": score, "inputs": [prediction, against], "outputs": [number, signature, table]}
     button.click(**event, api_name=metric.name)
+    examples.load_input_event.then(**event, api_visibility="private")
     return event
