@@ -11,7 +11,7 @@ import abc
 import inspect
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 import evaluate
@@ -54,13 +54,10 @@ class TextMetric(evaluate.Metric, abc.ABC):
 
     Attributes
     ----------
-    aliases : names of options
-        What `_compute` accepts beside the options of the core, for calls written for another module.
     load_options : dict
         Options given to `evaluate.load`.
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ()
     data: Any  # evaluate's: the rows as a dataset, while they are computed
 
     def __init__(self, config_name: str | None = None, **settings: Any) -> None:

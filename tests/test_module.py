@@ -1,4 +1,4 @@
-"""The base of the modules, on a toy metric that compares with sources and knows an option by two names."""
+"""The base of the modules, on a toy metric that compares with sources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import evaluate
 import pytest
@@ -25,27 +25,14 @@ class OverlapOptions:
         return self
 
 
-@dataclass(frozen=True)
-class OverlapMetric(Metric):
-    """Knows `lower_case=True` as `case="lower"`."""
-
-    def options(self, given: Any) -> Any:
-        given = dict(given)
-        alias = given.pop("lower_case", None)
-        return super().options(given if alias is None else {**given, "case": "lower" if alias else "keep"})
-
-
 class ToyOverlap(TextMetric):
-    aliases: ClassVar[tuple[str, ...]] = ("lower_case",)
-
     def _info(self) -> evaluate.MetricInfo:
         return text_metric_info("toy_overlap", "Share of words found in the sources.", "", "", [])
 
-    def _compute(
-        self, *, predictions: list[str], sources: list[list[str]], case: str = "lower", lower_case: bool | None = None
-    ) -> dict[str, Any]:
-        lower = (case == "lower") if lower_case is None else lower_case
-        read: Callable[[str], set[str]] = lambda text: set((text.lower() if lower else text).split())  # noqa: E731
+    def _compute(self, *, predictions: list[str], sources: list[list[str]], case: str = "lower") -> dict[str, Any]:
+        def read(text: str) -> set[str]:
+            return set((text.lower() if case == "lower" else text).split())
+
         scores = [
             len(read(text) & read(" ".join(group))) / len(read(text))
             for text, group in zip(predictions, sources, strict=True)
@@ -55,7 +42,7 @@ class ToyOverlap(TextMetric):
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ToyOverlap]:
-    metric = OverlapMetric("toy_overlap", "", "", __name__, "OverlapOptions", "", against="sources")
+    metric = Metric("toy_overlap", "", "", __name__, "OverlapOptions", "", against="sources")
     monkeypatch.setitem(METRICS, "toy_overlap", metric)
     return lambda **settings: ToyOverlap(cache_dir=str(tmp_path), **settings)
 
@@ -95,12 +82,8 @@ def test_metrics_with_sources_combine(toy: Callable[..., ToyOverlap]) -> None:
     assert (result["toy_overlap_0_score"], result["toy_overlap_1_score"]) == (1.0, 0.5)
 
 
-def test_an_alias_reaches_the_computation(toy: Callable[..., ToyOverlap]) -> None:
-    assert toy(lower_case=False).compute(predictions=["a b"], sources=["A b"])["score"] == 0.5  # type: ignore[index]
-
-
-def test_valid_options_include_aliases(toy: Callable[..., ToyOverlap]) -> None:
-    with pytest.raises(TypeError, match="^toy_overlap: unknown option 'upper'; valid options: case, lower_case$"):
+def test_an_unknown_option_is_refused_with_the_valid_ones(toy: Callable[..., ToyOverlap]) -> None:
+    with pytest.raises(TypeError, match="^toy_overlap: unknown option 'upper'; valid options: case$"):
         toy(upper=True)
 
 

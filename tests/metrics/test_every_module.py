@@ -43,21 +43,14 @@ def test_the_class_is_named_after_the_folder(name: str, load: Load) -> None:
 
 
 def test_compute_spells_out_the_options_of_the_core_with_their_defaults(name: str, load: Load) -> None:
-    module = load()
-    parameters = inspect.signature(type(module)._compute).parameters
+    parameters = inspect.signature(type(load())._compute).parameters
     against = find_metric(name).against
     assert not [item for item in parameters.values() if item.kind is inspect.Parameter.VAR_KEYWORD]
     options = {key: item.default for key, item in parameters.items() if key not in ("self", "predictions", against)}
     core = {item.name: item.default for item in fields(find_metric(name).options_class)}
     if "return_alignment" in inspect.signature(find_metric(name).function).parameters:
         core["return_alignment"] = False
-    assert {key: options[key] for key in options if key not in module.aliases} == core
-
-
-def test_aliases_are_off_unless_given(name: str, load: Load) -> None:
-    module = load()
-    parameters = inspect.signature(type(module)._compute).parameters
-    assert [parameters[alias].default for alias in module.aliases] == [None] * len(module.aliases)
+    assert options == core
 
 
 def test_examples_in_the_docstring_are_true(name: str, load: Load, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
