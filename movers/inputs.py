@@ -16,6 +16,7 @@ __all__ = [
     "check_text",
     "check_text_groups",
     "check_texts",
+    "is_group",
 ]
 
 
@@ -49,18 +50,18 @@ def _as_list(metric: str, argument: str, value: Any, expected: str) -> list[Any]
     return list(value)
 
 
-def check_texts(metric: str, argument: str, value: Any) -> list[str]:
-    """A list of texts.
+def check_texts(metric: str, argument: str, value: Any, first_row: int = 0) -> list[str]:
+    """A list of texts; `first_row` is what messages call the first of them.
 
     >>> check_texts("wms", "predictions", ["a", None])
     Traceback (most recent call last):
     TypeError: wms: predictions[1]: expected a text (str), but got None: None
     """
     texts = _as_list(metric, argument, value, "a list of texts")
-    return [check_text(metric, argument, str(row), text) for row, text in enumerate(texts)]
+    return [check_text(metric, argument, str(row), text) for row, text in enumerate(texts, first_row)]
 
 
-def check_text_groups(metric: str, argument: str, value: Any) -> list[list[str]]:
+def check_text_groups(metric: str, argument: str, value: Any, first_row: int = 0) -> list[list[str]]:
     """A list of texts, or a list of lists of texts (ragged is fine); always returned as the latter.
 
     >>> check_text_groups("wms", "references", ["a", ["b", "c"]])
@@ -69,18 +70,18 @@ def check_text_groups(metric: str, argument: str, value: Any) -> list[list[str]]
     """
     rows = _as_list(metric, argument, value, "a list of texts or of lists of texts")
     groups: list[list[str]] = []
-    grouped = bool(rows) and _is_group(rows[0])
-    for row, item in enumerate(rows):
-        if _is_group(item) != grouped and (_is_group(item) or isinstance(item, str)):
+    grouped = bool(rows) and is_group(rows[0])
+    for row, item in enumerate(rows, first_row):
+        if is_group(item) != grouped and (is_group(item) or isinstance(item, str)):
             expected = "a list of texts" if grouped else "a text (str)"
             raise TypeError(
-                f"{metric}: {argument}[{row}]: expected {expected} like {argument}[0], but got {_kind(item)}; "
-                "give every row a str or every row a list of str"
+                f"{metric}: {argument}[{row}]: expected {expected} like {argument}[{first_row}], "
+                f"but got {_kind(item)}; give every row a str or every row a list of str"
             )
         if not grouped:
             groups.append([check_text(metric, argument, str(row), item)])
             continue
-        if not _is_group(item):
+        if not is_group(item):
             raise TypeError(f"{metric}: {argument}[{row}]: expected a list of texts, but got {_kind(item)}")
         if len(item) == 0:
             raise ValueError(f"{metric}: {argument}[{row}]: expected at least one text, but got an empty list")
@@ -88,15 +89,16 @@ def check_text_groups(metric: str, argument: str, value: Any) -> list[list[str]]
     return groups
 
 
-def _is_group(item: object) -> bool:
-    if isinstance(item, str | bytes):
+def is_group(item: object) -> bool:
+    """Whether a row is several texts (or meant to be), not one."""
+    if isinstance(item, str | bytes):  # NumPy's strings too, though they look like arrays
         return False
-    # np.ndarray rows come out of pandas and datasets in numpy format; NumPy's scalars have an ndim too, of 0.
+    # Arrays as rows come out of pandas and datasets in numpy format.
     return isinstance(item, Sequence) or getattr(item, "ndim", 0) > 0
 
 
 def check_pairs(
-    metric: str, predictions: Any, references: Any, argument: str = "references"
+    metric: str, predictions: Any, references: Any, argument: str = "references", first_row: int = 0
 ) -> tuple[list[str], list[list[str]]]:
     """Predictions with their reference texts, one group a prediction.
 
@@ -104,8 +106,8 @@ def check_pairs(
     Traceback (most recent call last):
     ValueError: wms: predictions and references: expected equally many rows, but got 1 predictions and 2 references
     """
-    texts = check_texts(metric, "predictions", predictions)
-    groups = check_text_groups(metric, argument, references)
+    texts = check_texts(metric, "predictions", predictions, first_row)
+    groups = check_text_groups(metric, argument, references, first_row)
     if len(texts) != len(groups):
         raise ValueError(
             f"{metric}: predictions and {argument}: expected equally many rows, "

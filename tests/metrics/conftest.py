@@ -1,0 +1,102 @@
+"""Every folder in `metrics/` is treated alike: a test that asks for `name` runs once for each of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from movers.registry import find_metric
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(script.parent.name for script in ROOT.glob("metrics/*/*.py") if script.stem == script.parent.name)
+EXAMPLES = {
+    "predictions": [
+        "Neighbours dug out the village bakery after the storm.",
+        "Shares fell for a third day. The bank was not surprised.",
+        "",
+    ],
+    "references": [
+        "After the blizzard, villagers cleared the snow from the baker's shop.",
+        "The bank saw its shares fall again.",
+        "A cat slept.",
+    ],
+    "sources": [
+        "A blizzard hit on Monday. Neighbours dug out the bakery. Bread was on sale at noon.",
+        "Shares of the bank fell again on Wednesday. Nobody at the bank was surprised.",
+        "A cat slept. The dog did not.",
+    ],
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", NAMES)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def names() -> list[str]:
+    return NAMES
+
+
+@pytest.fixture
+def folder(name: str) -> Path:
+    return ROOT / "metrics" / name
+
+
+@pytest.fixture
+def against(name: str) -> str:
+    """What the metric compares predictions with: "references" or "sources"."""
+    return find_metric(name).against
+
+
+@pytest.fixture
+def rows(against: str) -> dict[str, list[str]]:
+    """Three rows, one of them with a blank prediction, as arguments of the metric."""
+    return {key: list(EXAMPLES[key]) for key in ("predictions", against)}
+
+
+@pytest.fixture(scope="session")
+def fresh_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Caches of evaluate that no earlier run has written to."""
+    import evaluate
+
+    home = tmp_path_factory.mktemp("huggingface")
+    patch = pytest.MonkeyPatch()
+    for setting in ("HF_MODULES_CACHE", "HF_METRICS_CACHE", "HF_EVALUATE_CACHE"):
+        patch.setattr(evaluate.config, setting, home / setting.lower())
+    for module in [module for module in sys.modules if module.split(".")[0] == "evaluate_modules"]:
+        patch.delitem(sys.modules, module)
+    patch.setattr(sys, "path", list(sys.path))
+    yield home
+    patch.undo()
+
+
+@pytest.fixture
+def load(folder: Path, fresh_caches: Path, tmp_path: Path) -> Callable[..., Any]:
+    """`load(**options)` → the module, from its path; rows are stored in the test's own folder."""
+    import evaluate
+
+    return lambda **options: evaluate.load(str(folder), cache_dir=str(tmp_path / "rows"), **options)
+
+
+@pytest.fixture(scope="session")
+def other_environment() -> dict[str, str]:
+    """Environment of another process that imports this checkout; `HF_HOME` is for the test to add."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    return {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "NO_PROXY": "127.0.0.1",
+    }
