@@ -6,7 +6,6 @@ the mean score of random pairs, (x − b) / (1 − b), puts "unrelated" at 0 and
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -14,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from movers.registry import find_metric
+from movers.scores.rescaling import BASELINE_FORMAT
 from movers.signature import short_digest
 
-__all__ = ["compute_baseline", "read_baseline", "save_baseline"]
-
-_FORMAT = "movers-baseline-1"
+__all__ = ["compute_baseline", "save_baseline"]
 
 
 def compute_baseline(
@@ -63,7 +61,7 @@ def compute_baseline(
     result = chosen.function(predictions, references, **given)
     settled = chosen.options({key: value for key, value in given.items() if key != "return_alignment"})
     record: dict[str, Any] = {
-        "format": _FORMAT,
+        "format": BASELINE_FORMAT,
         "metric": metric,
         "signature": result["signature"],
         "alignment": getattr(settled, "alignment", None),
@@ -89,50 +87,3 @@ def _field(signature: str, name: str) -> str | None:
 def save_baseline(record: Mapping[str, Any], path: str | Path) -> None:
     """Write what `compute_baseline` returned."""
     Path(path).write_text(json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read_baseline(
-    metric: str, path: str | Path, alignment: str, model: str, layer: str, state: int | None
-) -> tuple[float, float, float]:
-    """Precision, recall and F1 of random pairs, for just this metric, alignment, model and layer.
-
-    A file in the format of the `bert-score` package (columns LAYER, P, R, F) serves greedy alignments; it does not name
-    its model, so the caller answers for that.
-    """
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"{metric}: baseline_path: no such file: {file}")
-    text = file.read_text(encoding="utf-8")
-    if not text.lstrip().startswith("{"):
-        return _read_table(metric, file, text, alignment, state)
-    try:
-        record = json.loads(text)
-        if record["format"] != _FORMAT:
-            raise KeyError(record["format"])
-        values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
-    expected = {"metric": metric, "alignment": alignment, "model": model, "layer": layer}
-    if alignment == "greedy":
-        del expected["metric"]  # both metrics are the same then
-    for name, value in expected.items():
-        if record.get(name) != value:
-            raise ValueError(
-                f"{metric}: baseline_path: {file} is for {name} {record.get(name)!r}, but this call has {value!r}"
-            )
-    return values
-
-
-def _read_table(metric: str, file: Path, text: str, alignment: str, state: int | None) -> tuple[float, float, float]:
-    if alignment != "greedy":
-        raise ValueError(
-            f"{metric}: baseline_path: {file} has greedy baselines; for this alignment compute one with `movers baseline`"
-        )
-    rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
-    row = rows.get(str(state))
-    try:
-        if row is None:
-            raise KeyError(f"no row for layer {state}")
-        return float(row["P"]), float(row["R"]), float(row["F"])
-    except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None

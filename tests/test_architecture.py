@@ -36,9 +36,8 @@ ALLOWED = {
     "weights": {"signature"},
     "encoders": {"inputs", "signature", "version"},
     "registry": {"inputs", "scores", "quality"},
-    # `baseline` writes files by the registry and reads them for `scores`, which therefore imports it late.
-    "baseline": {"inputs", "registry", "signature", "version"},
-    "scores": {"baseline", "encoders", "inputs", "signature", "texts", "transport", "weights", "version"},
+    "baseline": {"inputs", "registry", "scores", "signature", "version"},
+    "scores": {"encoders", "inputs", "signature", "texts", "transport", "weights", "version"},
 }
 
 
@@ -85,15 +84,6 @@ def test_the_core_knows_no_door() -> None:
     for path in FILES:
         if part_of(path) in CORE:
             assert parts_imported(path) <= set(CORE), f"{path.name} imports a door"
-
-
-def test_scores_know_baselines_only_where_one_is_asked_for() -> None:
-    for path in FILES:
-        if part_of(path) == "scores":
-            top = [
-                node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)
-            ]
-            assert "movers.baseline" not in {node.module for node in top}, path.name
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from tiny import ROOT
 
 from movers.version import VERSION
 

@@ -32,7 +32,7 @@ _WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
 
 _loaded: dict[tuple[Any, ...], Encoder] = {}
 _loading = threading.Lock()
-_announced: dict[str, list[Aggregation]] = {}
+_announced: dict[str, dict[Aggregation, None]] = {}
 
 
 def load_encoder(model: Any, *, device: str = "auto", dtype: str = "float32", progress: bool | None = None) -> Encoder:
@@ -138,7 +138,7 @@ def announce(model: Any, aggregation: Aggregation) -> None:
     if not isinstance(model, str):
         return
     with _loading:
-        _announced.setdefault(model, []).append(aggregation)
+        _announced.setdefault(model, {})[aggregation] = None
         for key, encoder in _loaded.items():
             if key[:2] == ("contextual", model):
                 encoder.want(aggregation)

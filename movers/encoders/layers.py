@@ -91,7 +91,8 @@ def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -
     if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
         return Aggregation(value, kernel=kernel if value == "routing" else "gaussian")  # type: ignore[arg-type]
     raise ValueError(
-        f"{metric}: layer: expected 'pmeans', 'routing', 'last', 'mean', a layer number or several ('4+6'), but got {value!r}"
+        f"{metric}: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number "
+        f"or several ('4+6'), but got {value!r}"
     )
 
 

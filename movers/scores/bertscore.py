@@ -30,6 +30,7 @@ from movers.encoders.static import StaticEncoder
 from movers.inputs import check_choice, check_pairs
 from movers.scores.options import CommonKwargs, CommonOptions, make_options
 from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows
+from movers.scores.rescaling import read_baseline
 from movers.scores.tokens import Filters, TokenText, build_idf, encode_texts, tokenizer_digest
 from movers.scores.weighing import Corpus, Tables, check_weights, resolve_tables, weigh
 from movers.signature import signature
@@ -331,8 +332,6 @@ def _alignment(
 def _read_baseline(metric: str, options: BertScoreOptions, encoder: Any) -> tuple[float, float, float] | None:
     if not options.rescale_with_baseline:
         return None
-    from movers.baseline import read_baseline
-
     layer = options.layers()
     state = layer.needed(encoder.states)[0] if layer.kind in ("last", "layer") and hasattr(encoder, "states") else None
     return read_baseline(metric, options.baseline_path, options.alignment, encoder.identity, str(layer), state)

@@ -280,12 +280,16 @@ class MoverSimilarityOptions(CommonOptions):
         if not isinstance(self.lang, str) or not self.lang:
             raise ValueError(f"{metric}: lang: expected a language code such as 'en', but got {self.lang!r}")
         check_stop_words(metric, self.stopwords)
+        if metric == "sms" and self.weights not in (None, "count", "idf"):
+            raise ValueError(f"sms: weights: sms has no words to weigh by {self.weights!r}; set sentence_weights")
+        if metric == "wms" and self.sentence_weights != "count":
+            raise ValueError("wms: sentence_weights: wms compares words only; set weights, or use sms")
         weights = self.weights
         if weights is None:
             weights = "idf" if self.idf is not None and metric != "sms" else "count"
         check_choice(metric, "weights", weights, Weights)
         sentence_weights = self.sentence_weights
-        if self.idf is not None and metric == "sms" and sentence_weights == "count" and self.weights is None:
+        if self.idf is not None and metric == "sms" and sentence_weights == "count" and self.weights in (None, "idf"):
             sentence_weights = "idf"
         uses_idf = (weights == "idf" and metric != "sms") or (sentence_weights == "idf" and metric != "wms")
         if uses_idf and self.idf is None:

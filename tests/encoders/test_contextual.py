@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import tiny_model, tiny_tokenizer
+from tiny import tiny_model, tiny_tokenizer
 
 import movers
 from movers import load_encoder

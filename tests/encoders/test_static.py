@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import tiny_table, vector_bytes
+from tiny import tiny_table, vector_bytes
 
 import movers
 from movers import load_encoder

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import tiny_model, tiny_table, tiny_tokenizer
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
+from tiny import tiny_model, tiny_table, tiny_tokenizer
 
 import movers
 from movers import IdfTable, load_encoder, mover_distance

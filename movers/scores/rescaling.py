@@ -1,0 +1,58 @@
+"""Reading the baselines that `movers baseline` writes, to rescale scores by them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+__all__ = ["BASELINE_FORMAT", "read_baseline"]
+
+BASELINE_FORMAT = "movers-baseline-1"
+
+
+def read_baseline(
+    metric: str, path: str | Path, alignment: str, model: str, layer: str, state: int | None
+) -> tuple[float, float, float]:
+    """Precision, recall and F1 of random pairs, for just this metric, alignment, model and layer.
+
+    A file in the format of the `bert-score` package (columns LAYER, P, R, F) serves greedy alignments; it does not name
+    its model, so the caller answers for that.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"{metric}: baseline_path: no such file: {file}")
+    text = file.read_text(encoding="utf-8")
+    if not text.lstrip().startswith("{"):
+        return _read_table(metric, file, text, alignment, state)
+    try:
+        record = json.loads(text)
+        if record["format"] != BASELINE_FORMAT:
+            raise KeyError(record["format"])
+        values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
+    expected = {"metric": metric, "alignment": alignment, "model": model, "layer": layer}
+    if alignment == "greedy":
+        del expected["metric"]  # both metrics are the same then
+    for name, value in expected.items():
+        if record.get(name) != value:
+            raise ValueError(
+                f"{metric}: baseline_path: {file} is for {name} {record.get(name)!r}, but this call has {value!r}"
+            )
+    return values
+
+
+def _read_table(metric: str, file: Path, text: str, alignment: str, state: int | None) -> tuple[float, float, float]:
+    if alignment != "greedy":
+        raise ValueError(
+            f"{metric}: baseline_path: {file} is for greedy alignments; `movers baseline` makes one for this"
+        )
+    rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
+    row = rows.get(str(state))
+    try:
+        if row is None:
+            raise KeyError(f"no row for layer {state}")
+        return float(row["P"]), float(row["R"]), float(row["F"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise ValueError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None
