@@ -126,7 +126,7 @@ def read_baseline(
 def _read_table(metric: str, file: Path, text: str, alignment: str, state: int | None) -> tuple[float, float, float]:
     if alignment != "greedy":
         raise ValueError(
-            f"{metric}: baseline_path: {file} holds greedy baselines; compute one for this alignment with `movers baseline`"
+            f"{metric}: baseline_path: {file} has greedy baselines; for this alignment compute one with `movers baseline`"
         )
     rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
     row = rows.get(str(state))

@@ -71,6 +71,17 @@ class TextMetric(evaluate.Metric, abc.ABC):
         self.load_options: dict[str, Any] = {}
         self.load_options = self._settle({key: value for key, value in settings.items() if key not in own})
         self._grouped: bool | None = None
+        self._announce()
+
+    def _announce(self) -> None:
+        """Metrics that are loaded together (`evaluate.combine`) and share an encoder shall share its passes too."""
+        from movers.encoders import announce
+
+        given = {key: value for key, value in self.load_options.items() if key != "return_alignment"}
+        options = self.metric.options(given)
+        layers = options.layers() if hasattr(options, "layers") else None
+        if layers is not None:
+            announce(options.model, layers)
 
     @abc.abstractmethod
     def _info(self) -> evaluate.MetricInfo:

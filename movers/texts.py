@@ -1,9 +1,9 @@
 """Text → sentences → words. Knows no vectors.
 
 A *token* is a segment between two Unicode word boundaries (UAX #29) that shows something: a word, a number, a mark.
-A *word* is a token with at least one letter, whatever the script; Han, kana and Thai come character by character,
-as the default rules of UAX #29 have it. English clitics are cut off (`don't` → `do`, `bank's` → `bank`), which is
-what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount to.
+A *word* is a token with at least one letter, whatever the script; Han, hiragana and Thai come character by character
+and katakana in runs, as the default rules of UAX #29 have it. English clitics are cut off (`don't` → `do`, `bank's` →
+`bank`), which is what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount to.
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ def stop_words(stopwords: str | Collection[str] | None) -> frozenset[str]:
                 "for another language pass the list itself"
             )
         return _bundled_stop_words(stopwords)
+    if not isinstance(stopwords, Collection) or isinstance(stopwords, bytes):  # an iterator could be read only once
+        raise TypeError(f"stopwords: expected 'english', None or a list of words, but got {type(stopwords).__name__}")
     words = list(stopwords)
     for index, word in enumerate(words):
         if not isinstance(word, str):
@@ -196,7 +198,7 @@ class WordRules:
 def _without_clitic(word: str) -> str:
     plain = word.replace("’", "'").lower()
     if plain in _IRREGULAR:
-        return _IRREGULAR[plain]
+        return _IRREGULAR[plain].capitalize() if word[0].isupper() else _IRREGULAR[plain]
     return _CLITIC.sub("", word)
 
 

@@ -67,8 +67,13 @@ def pairwise_distances(x: NDArray[Any], y: NDArray[Any], distance: Distance = "e
     if distance == "cosine":
         x, y = unit_rows(x), unit_rows(y)
         # ‖x−y‖²/2 = 1 − cos for unit vectors, but zero vectors are not unit vectors: take the product itself.
-        costs = 1.0 - x @ y.T
-        np.maximum(costs, 0.0, out=costs)
+        cosines = x @ y.T
+        costs = 1.0 - cosines
+        # The product of two (nearly) equal unit vectors is 1 up to rounding: there, take the difference itself.
+        close_rows, close_columns = np.nonzero(cosines > 1.0 - 1e-7)
+        if len(close_rows):
+            difference = x[close_rows] - y[close_columns]
+            costs[close_rows, close_columns] = np.einsum("ij,ij->i", difference, difference) / 2
         return costs
     x_square = np.einsum("ij,ij->i", x, x)
     y_square = np.einsum("ij,ij->i", y, y)
@@ -124,7 +129,8 @@ def emd(a: NDArray[Any], b: NDArray[Any], costs: NDArray[Any]) -> Plan:
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (len(a), len(b)):
         raise ValueError(f"emd: costs: expected shape {(len(a), len(b))}, but got {costs.shape}")
-    if not np.isfinite(costs.sum()):  # one pass; NaN and infinity both show in the sum
+    # One pass in the common case: NaN and infinity both show in the sum (which may overflow without them).
+    if not np.isfinite(costs.sum()) and not np.isfinite(costs).all():
         row, column = np.argwhere(~np.isfinite(costs))[0]
         raise ValueError(f"emd: costs[{row}, {column}]: expected a finite number, but got {costs[row, column]}")
     if len(a) == 1 or len(b) == 1:  # only one plan exists

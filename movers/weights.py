@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class IdfTable:
             if plain["format"] != "movers-idf-1":
                 raise KeyError(plain["format"])
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
             raise ValueError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
 
     def check(self, metric: str, keys: Keys, tokenizer: str | None = None) -> None:

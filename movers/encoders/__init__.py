@@ -113,8 +113,10 @@ def _is_spacy_package(name: str) -> bool:
 
 
 def _contextual(name: str, device: str, dtype: str, progress: bool | None) -> ContextualEncoder:
-    key = ("contextual", name, _device(device), dtype)
+    key = ("contextual", name, _folder_state(Path(name)), _device(device), dtype)
     if key not in _loaded:
+        for stale in [other for other in _loaded if other[:2] == key[:2] and other[3:] == key[3:]]:
+            del _loaded[stale]  # the weights the folder held before
         source, short, digest = _find_weights(name, progress)
         model, tokenizer = _load_objects(source, dtype)
         model.to(_device(device))
@@ -140,6 +142,14 @@ def announce(model: Any, aggregation: Aggregation) -> None:
         for key, encoder in _loaded.items():
             if key[:2] == ("contextual", model):
                 encoder.want(aggregation)
+
+
+def _folder_state(folder: Path) -> tuple[Any, ...]:
+    """What changes when a model is saved again under the same name; nothing for names that are no folder."""
+    if not folder.is_dir():
+        return ()
+    files = sorted({path for pattern in _WEIGHT_FILES for path in folder.glob(pattern)})
+    return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
 
 
 def _device(device: str) -> str:

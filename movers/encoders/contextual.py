@@ -6,6 +6,7 @@ the window in which it has most context. Nothing is cut unless the caller asks f
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import warnings
@@ -112,7 +113,6 @@ class ContextualEncoder:
 
         config = model.config
         self.model = model.get_encoder() if getattr(config, "is_encoder_decoder", False) else model
-        self.model.eval()
         self.name = name
         self.digest = digest
         self.identity = f"{name}@{digest[:8]}"
@@ -208,7 +208,8 @@ class ContextualEncoder:
         missing = []
         for index, text in enumerate(texts):
             found = self.cache.get((aggregation, limit, truncation == "cut", text))
-            if found is None:
+            # A long text that was read through windows before is an error all the same.
+            if found is None or (truncation == "error" and len(found.tokens.ids) > limit):
                 missing.append(index)
             else:
                 yield index, found
@@ -325,7 +326,7 @@ class ContextualEncoder:
             padded[place, : len(row)] = row
             mask[place, : len(row)] = 1
         only_last = all(kind.kind == "last" for kind in wanted)
-        with torch.inference_mode(), self._lock:
+        with torch.inference_mode(), self._lock, _evaluating(self.model):
             device = self.device
             attention = torch.from_numpy(mask).to(device)
             output = self.model(
@@ -348,6 +349,19 @@ class ContextualEncoder:
             states = output.hidden_states
             layers = torch.stack([states[number][keep] for number in kind.needed(len(states))])
         return kind.combine(layers.float()).cpu().numpy()
+
+
+@contextlib.contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    """No dropout inside; a model that is being trained goes on as it was."""
+    training = [module for module in model.modules() if module.training]
+    for module in training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
 
 
 def _cut(tokens: Tokens, before: int, room: int, after: int) -> Tokens:

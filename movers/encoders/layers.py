@@ -5,13 +5,14 @@ r"""Many layers → one vector a token.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Aggregation", "AggregationName", "parse_aggregation", "pmeans", "routing"]
+__all__ = ["Aggregation", "AggregationName", "join", "parse_aggregation", "pmeans", "routing"]
 
 AggregationName = Literal["pmeans", "routing", "last", "mean"]
 Kernel = Literal["gaussian", "epanechnikov"]
@@ -23,16 +24,20 @@ class Aggregation:
     """How the layers of a token become one vector; hashable, so that it can name entries of a cache.
 
     `pmeans` and `routing` (Zhao et al. 2019) see the last five layers, `mean` is the plain mean of all hidden states
-    (as Clark et al. 2019 do with ELMo), `last` is the last one, `layer` the one whose number is given.
+    (as Clark et al. 2019 do with ELMo), `last` is the last one, `layer` the one whose number is given, and `join` puts
+    several layers, each scaled to length 1, side by side.
     """
 
-    kind: Literal["pmeans", "routing", "last", "mean", "layer"]
+    kind: Literal["pmeans", "routing", "last", "mean", "layer", "join"]
     layer: int = -1
     kernel: Kernel = "gaussian"
+    joined: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         if self.kind == "layer":
             return str(self.layer)
+        if self.kind == "join":
+            return "+".join(map(str, self.joined))
         return f"routing-{self.kernel}" if self.kind == "routing" else self.kind
 
     def needed(self, states: int) -> list[int]:
@@ -45,13 +50,9 @@ class Aggregation:
             return list(range(max(0, states - _LAST_LAYERS), states))
         if self.kind == "mean":
             return list(range(states))
-        number = self.layer if self.kind == "layer" else -1
-        if not -states <= number < states:
-            raise ValueError(
-                f"layer: expected a number from {-states} to {states - 1} "
-                f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
-            )
-        return [number % states]
+        if self.kind == "join":
+            return [_state(number, states) for number in self.joined]
+        return [_state(self.layer if self.kind == "layer" else -1, states)]
 
     def combine(self, layers: torch.Tensor) -> torch.Tensor:
         """(n, D) vectors from the (number of needed layers, n, d) hidden states of n tokens."""
@@ -59,28 +60,53 @@ class Aggregation:
             return pmeans(layers)
         if self.kind == "routing":
             return routing(layers, self.kernel)
+        if self.kind == "join":
+            return join(layers)
         return layers.mean(dim=0) if self.kind == "mean" else layers[0]
+
+
+def _state(number: int, states: int) -> int:
+    if not -states <= number < states:
+        raise ValueError(
+            f"layer: expected a number from {-states} to {states - 1} "
+            f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
+        )
+    return number % states
 
 
 def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -> Aggregation:
     """An option's value as an Aggregation.
 
-    >>> str(parse_aggregation("moverscore", "pmeans")), str(parse_aggregation("moverscore", 5))
-    ('pmeans', '5')
+    >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
+    ['pmeans', '5', '4+6', '4+6']
     """
     if isinstance(value, Aggregation):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Aggregation("layer", value)
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\+-?\d+)+", value):
+        value = [int(number) for number in value.split("+")]
+    if isinstance(value, list | tuple) and len(value) > 1 and all(type(number) is int for number in value):
+        return Aggregation("join", joined=tuple(value))
     if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
         return Aggregation(value, kernel=kernel if value == "routing" else "gaussian")  # type: ignore[arg-type]
     raise ValueError(
-        f"{metric}: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number, but got {value!r}"
+        f"{metric}: layer: expected 'pmeans', 'routing', 'last', 'mean', a layer number or several ('4+6'), but got {value!r}"
     )
 
 
 def _unit(layers: torch.Tensor) -> torch.Tensor:
     return layers / layers.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+
+
+def join(layers: torch.Tensor) -> torch.Tensor:
+    """(n, L·d) unit vectors: the L layers (L, n, d), each scaled to length 1, side by side.
+
+    The cosine distance of two such vectors is the mean of the layers' own cosine distances.
+    """
+    import torch
+
+    return torch.cat(list(_unit(layers)), dim=-1) / len(layers) ** 0.5
 
 
 def pmeans(layers: torch.Tensor) -> torch.Tensor:

@@ -7,8 +7,6 @@ import io
 import json
 import os
 import re
-import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -94,7 +92,8 @@ class VectorFile:
         folder = cache_folder() / "vectors" / digest[:32]
         if not (folder / "meta.json").is_file():
             _convert(source, folder, progress)
-        words = (folder / "words.txt").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+        # Bytes, because reading as text would turn a carriage return inside a word into a line break.
+        words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
         self._table: Vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         self.dimension = int(self._table.shape[1])
@@ -123,6 +122,8 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         words: dict[str, None] = {}
         target = Path(temporary) / "rows"
+        ready = Path(temporary) / "ready"
+        ready.mkdir()
         dimension = 0
         disable = None if progress is None else not progress
         with target.open("wb") as rows, tqdm(unit=" words", desc=f"reading {source.name}", disable=disable) as bar:
@@ -137,17 +138,15 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         if not words:
             raise ValueError(f"model: {source}: expected word vectors, but the file has none")
         table = np.memmap(target, dtype=np.float32, mode="r", shape=(len(words), dimension))
-        np.save(Path(temporary) / "vectors.npy", table)
-        (Path(temporary) / "words.txt").write_text("\n".join(words), encoding="utf-8", errors="surrogateescape")
-        (Path(temporary) / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words)}))
+        np.save(ready / "vectors.npy", table)
         del table
-        target.unlink()
-        if folder.exists():
-            shutil.rmtree(folder)
+        (ready / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
+        (ready / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words)}))
         try:
-            shutil.copytree(temporary, folder)
-        except FileExistsError:  # another process was faster
-            pass
+            ready.rename(folder)  # at once, so that nobody ever finds half of it
+        except OSError:
+            if not (folder / "meta.json").is_file():  # else another process was faster
+                raise
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
@@ -156,12 +155,12 @@ def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
         first = file.readline()
         header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
         if header is None:
-            yield from _text_entries(source, [first], file, None)
+            yield from _text_entries(source, [first], file)
             return
         count, dimension = int(header[1]), int(header[2])
         second = file.readline()
         if _is_text_line(second, dimension):
-            yield from _text_entries(source, [b"", second], file, dimension)
+            yield from _text_entries(source, [b"", second], file, dimension, count)
             return
     with _open(source) as file:
         file.readline()
@@ -177,11 +176,16 @@ def _is_text_line(line: bytes, dimension: int) -> bool:
     return len(fields) > dimension
 
 
-def _text_entries(source: Path, begun: list[bytes], file: Any, dimension: int | None) -> Iterator[tuple[str, Vectors]]:
+def _text_entries(
+    source: Path, begun: list[bytes], file: Any, dimension: int | None = None, count: int = 0
+) -> Iterator[tuple[str, Vectors]]:
+    """`begun` are the lines already read; a header gives the dimension and how many words there must be."""
+
     def lines() -> Iterator[bytes]:
         yield from begun
         yield from file
 
+    read = 0
     for number, raw in enumerate(lines(), start=1):
         line = raw.rstrip()
         if not line:
@@ -204,6 +208,15 @@ def _text_entries(source: Path, begun: list[bytes], file: Any, dimension: int | 
                 f"model: {source}: line {number}: expected a word and {dimension} numbers, but got {line[:60]!r}"
             ) from None
         yield fields[0].decode("utf-8", "surrogateescape"), vector
+        read += 1
+    if read < count:
+        raise _ends_early(source, count, dimension, read)
+
+
+def _ends_early(source: Path, count: int, dimension: int | None, read: int) -> ValueError:
+    return ValueError(
+        f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {read}"
+    )
 
 
 def _binary_entries(source: Path, file: Any, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
@@ -213,9 +226,7 @@ def _binary_entries(source: Path, file: Any, count: int, dimension: int) -> Iter
         while (end := buffer.find(b" ")) < 0 or len(buffer) < end + 1 + size:
             block = file.read(1 << 20)
             if not block:
-                raise ValueError(
-                    f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {row}"
-                )
+                raise _ends_early(source, count, dimension, row)
             buffer += block
         word = buffer[:end].lstrip(b"\n").decode("utf-8", "surrogateescape")
         yield word, np.frombuffer(buffer[end + 1 : end + 1 + size], dtype="<f4").astype(np.float32)
@@ -226,15 +237,12 @@ class SpacyVectors:
     """The word vectors of a spaCy pipeline (`en_core_web_md`, or a folder), without running the pipeline."""
 
     def __init__(self, name: str) -> None:
-        if "spacy" not in sys.modules:
-            try:
-                import spacy  # noqa: F401
-            except ImportError:
-                raise ImportError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
         import hashlib
 
-        import spacy
-
+        try:
+            import spacy
+        except ImportError:
+            raise ImportError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
         pipeline = spacy.load(
             name, exclude=["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
         )

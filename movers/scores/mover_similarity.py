@@ -117,7 +117,8 @@ class Reading(NamedTuple):
     def sentence_of(self) -> NDArray[np.intp]:
         """(n,) number of the sentence in which each occurrence begins."""
         begins = [begin for begin, _ in self.spans()]
-        return np.searchsorted(begins, self.starts(), side="right") - 1
+        # A space before a combining mark belongs to its token, but not to the sentence it begins.
+        return np.maximum(np.searchsorted(begins, self.starts(), side="right") - 1, 0)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -434,7 +435,7 @@ def _contextual_bags(
         found: list[Span] = []
         vectors: list[Vectors] = []
         for token in tokens:
-            begin, passage = passages[bisect_right(begins, token.start) - 1]
+            begin, passage = passages[max(bisect_right(begins, token.start) - 1, 0)]
             vector = _word_vector(passage, token.start - begin, token.end - begin)
             if vector is not None:
                 found.append(token)

@@ -135,7 +135,7 @@ class MoverScoreOptions(CommonOptions):
         The authors' first or second script; decides aggregation, distance and similarity where they are not set.
     n_gram : int or "sentence"
         Size of the units; "sentence" makes one unit of a text (the authors' SMD).
-    aggregation : "pmeans", "routing", "last", "mean" or a layer number, optional
+    aggregation : "pmeans", "routing", "last", "mean", a layer number or several ("4+6"), optional
         How the layers of a token become one vector; `pmeans` for v1, `last` for v2.
     routing_kernel : {"gaussian", "epanechnikov"}
     distance : {"sqeuclidean", "euclidean", "cosine"}, optional
