@@ -52,7 +52,7 @@ class HubHandler(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[HfApi, list[tuple[str, bytes]]]]:
     """A client of the stand-in, and the requests the stand-in got."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # the other tests run offline
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # the tests forbid the network otherwise
     requests: list[tuple[str, bytes]] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (HubHandler,), {"requests": requests}))
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -181,6 +181,8 @@ class BertScoreOptions(CommonOptions):
 
     def check(self, metric: str) -> BertScoreOptions:
         """Validated options, evaluate's names translated."""
+        if self.device is None:  # evaluate's way to say "auto"
+            return replace(self, device="auto").check(metric)
         self.check_common(metric)
         changes: dict[str, Any] = {}
         if self.model_type is not None:

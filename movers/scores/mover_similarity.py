@@ -280,6 +280,8 @@ class MoverSimilarityOptions(CommonOptions):
         if not isinstance(self.lang, str) or not self.lang:
             raise ValueError(f"{metric}: lang: expected a language code such as 'en', but got {self.lang!r}")
         check_stop_words(metric, self.stopwords)
+        if self.weights is not None:
+            check_choice(metric, "weights", self.weights, Weights)
         if metric == "sms" and self.weights not in (None, "count", "idf"):
             raise ValueError(f"sms: weights: sms has no words to weigh by {self.weights!r}; set sentence_weights")
         if metric == "wms" and self.sentence_weights != "count":
@@ -287,7 +289,6 @@ class MoverSimilarityOptions(CommonOptions):
         weights = self.weights
         if weights is None:
             weights = "idf" if self.idf is not None and metric != "sms" else "count"
-        check_choice(metric, "weights", weights, Weights)
         sentence_weights = self.sentence_weights
         if self.idf is not None and metric == "sms" and sentence_weights == "count" and self.weights in (None, "idf"):
             sentence_weights = "idf"

@@ -66,6 +66,19 @@ def rows(against: str) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
+def near() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """`result == near(expected)`: numbers may differ by what the make-up of batches does to a contextual encoder."""
+
+    def tolerant(value: Any) -> Any:
+        numbers = isinstance(value, float) or (
+            isinstance(value, list) and all(isinstance(item, float) for item in value)
+        )
+        return pytest.approx(value, abs=1e-6) if numbers else value
+
+    return lambda expected: {key: tolerant(value) for key, value in expected.items()}
+
+
+@pytest.fixture(scope="session")
 def fresh_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Caches of evaluate that no earlier run has written to."""
     import evaluate
