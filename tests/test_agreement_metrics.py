@@ -127,7 +127,7 @@ def test_spearman_on_news_summaries():
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("wms", 0.24), ("sms", 0.33), ("moverscore", 0.60), ("bertscore_hungarian", 0.55), ("bertscore_emd", 0.58)],
+    [("wms", 0.25), ("sms", 0.34), ("moverscore", 0.58), ("bertscore_hungarian", 0.57), ("bertscore_emd", 0.60)],
 )
 def test_pearson_on_translations(name, least):
     """One of the seven language pairs of WMT17, to be quick; the benchmark has them all."""
@@ -136,7 +136,9 @@ def test_pearson_on_translations(name, least):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "least"), [("wms", 0.15), ("sms", 0.15), ("moverscore", 0.2), ("bertscore_emd", 0.2)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("wms", 0.19), ("sms", 0.21), ("moverscore", 0.21), ("bertscore_emd", 0.27)]
+)
 def test_spearman_on_utterances(name, least):
     judged = read_file(data_file("bagel"))
     assert correlation(scores_of(judged, name), judged.human("informativeness"), "spearman") >= least

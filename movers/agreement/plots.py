@@ -45,8 +45,8 @@ def _figure(width: float, height: float) -> Figure:
 
 def _panels(count: int, width: float, height: float) -> tuple[Figure, list[Any]]:
     """A figure with one panel a metric, at most four in a row; panels left over are hidden."""
-    columns = min(count, 4)
-    rows = math.ceil(count / columns)
+    rows = math.ceil(count / 4)
+    columns = math.ceil(count / rows)
     figure = _figure(width * columns, height * rows)
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for axis in axes[count:]:
