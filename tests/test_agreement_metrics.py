@@ -145,7 +145,9 @@ def test_spearman_on_utterances(name, least):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "least"), [("wms", 0.6), ("sms", 0.6), ("moverscore", 0.7), ("bertscore_emd", 0.7)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("wms", 0.66), ("sms", 0.62), ("moverscore", 0.64), ("bertscore_emd", 0.78)]
+)
 def test_spearman_on_sentence_pairs(name, least):
     """Every fourth pair of the STS benchmark's test part."""
     whole = read_file(data_file("stsb")).where("split=test")

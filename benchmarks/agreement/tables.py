@@ -216,6 +216,16 @@ def _layer(model: str, aggregation: object) -> MetricCall:
 
 
 _SEVEN = " ".join(_PAIRS)
+_LAYERS = (
+    ("layer 8", ".6361 .6755 .8134 .7033 .7273 .7233 .7175"),
+    ("layer 9", ".6510 .6865 .8240 .7107 .7291 .7357 .7195"),
+    ("layer 10", ".6605 .6948 .8231 .7158 .7363 .7317 .7168"),
+    ("layer 11", ".6695 .6845 .8192 .7048 .7315 .7276 .7058"),
+    ("layer 12", ".6677 .6825 .8194 .7188 .7326 .7291 .7064"),
+    ("routing", ".6618 .6897 .8225 .7122 .7334 .7301 .7182"),
+    ("PMeans", ".6623 .6873 .8234 .7139 .7350 .7339 .7192"),
+)
+
 _ZHAO_6 = Table(
     name="zhao-table-6",
     title="Zhao et al. 2019, Table 6: layers",
@@ -223,24 +233,16 @@ _ZHAO_6 = Table(
     humans=("da_z",),
     group="lp",
     groups=_PAIRS,
-    rows=(
-        *(Row(_layer(MINILM, number)) for number in (2, 3, 4, 5, 6)),
-        Row(_layer(MINILM, "routing")),
-        Row(_layer(MINILM, "pmeans")),
-        *(
-            Row(_layer(MPNET, aggregation), f"WMD-1 + BERT + {stands_for}", _paper(_SEVEN, numbers))
-            for aggregation, stands_for, numbers in (
-                (8, "layer 8", ".6361 .6755 .8134 .7033 .7273 .7233 .7175"),
-                (9, "layer 9", ".6510 .6865 .8240 .7107 .7291 .7357 .7195"),
-                (10, "layer 10", ".6605 .6948 .8231 .7158 .7363 .7317 .7168"),
-                (11, "layer 11", ".6695 .6845 .8192 .7048 .7315 .7276 .7058"),
-                (12, "layer 12", ".6677 .6825 .8194 .7188 .7326 .7291 .7064"),
-                ("routing", "routing", ".6618 .6897 .8225 .7122 .7334 .7301 .7182"),
-                ("pmeans", "PMeans", ".6623 .6873 .8234 .7139 .7350 .7339 .7192"),
-            )
-        ),
+    rows=tuple(
+        Row(_layer(model, aggregation), f"WMD-1 + BERT + {stands_for}", _paper(_SEVEN, numbers))
+        for model, aggregations in (
+            (MINILM, (2, 3, 4, 5, 6, "routing", "pmeans")),
+            (MPNET, (8, 9, 10, 11, 12, "routing", "pmeans")),
+        )
+        for aggregation, (stands_for, numbers) in zip(aggregations, _LAYERS, strict=True)
     ),
-    note="Pearson. The paper's BERT has 12 layers and so has all-mpnet-base-v2; all-MiniLM-L6-v2 has 6.",
+    note="Pearson. The last five layers of each model stand beside the last five of the paper's BERT, which has 12; "
+    "all-mpnet-base-v2 has 12, too, all-MiniLM-L6-v2 has 6.",
 )
 
 # --- Zhao et al. 2019, Table 3: BAGEL --------------------------------------------------------------------------------
