@@ -30,9 +30,9 @@ from movers.registry import METRICS
 from movers.version import VERSION
 
 if TYPE_CHECKING:
-    from benchmarks.agreement.tables import TABLES, Row, Table
+    from agreement.tables import TABLES, Row, Table
 else:
-    # A script finds its sibling by this name; `benchmarks` may be the name of some installed package.
+    # A script finds its sibling by this name.
     from tables import TABLES, Row, Table
 
 HERE = Path(__file__).parent

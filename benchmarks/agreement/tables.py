@@ -162,6 +162,15 @@ _ZHAO_1 = Table(
             "WMD-2 + BERT + MNLI + PMeans",
             _paper(_WMT, ".679 .710 .832 .745 .736 .763 .740 .743"),
         ),
+        Row(
+            call(
+                "MoverScore, layers 4 and 6, all tokens",
+                "moverscore",
+                aggregation="4+6",
+                punctuation=False,
+                drop_subwords=False,
+            )
+        ),
         Row(call("MoverScore, mpnet", "moverscore", model=MPNET)),
         Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
         Row(call("BERTScore, transport", "bertscore_emd")),
