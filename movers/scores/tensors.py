@@ -77,10 +77,13 @@ def bertscore_tensors(
     if weights not in ("norm", "uniform"):
         raise ValueError(f"bertscore_tensors: weights: expected one of 'norm', 'uniform', but got {weights!r}")
     hyp, ref = hyp_mask.bool(), ref_mask.bool()
+    # What stands at masked places may be anything, not a number even, and 0 times that would not be 0.
+    hyp_emb = hyp_emb.masked_fill(~hyp.unsqueeze(-1), 0.0)
+    ref_emb = ref_emb.masked_fill(~ref.unsqueeze(-1), 0.0)
     unit_hyp = torch.nn.functional.normalize(hyp_emb, dim=-1)
     unit_ref = torch.nn.functional.normalize(ref_emb, dim=-1)
     similarity = unit_hyp @ unit_ref.transpose(1, 2)  # (B, m, k)
-    if alignment == "greedy":
+    if alignment == "greedy" and similarity.numel():
         both = hyp.unsqueeze(2) & ref.unsqueeze(1)
         closed = similarity.masked_fill(~both, -2.0)
         precision = _masked_mean(closed.amax(dim=2), hyp)
