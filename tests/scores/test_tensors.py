@@ -120,7 +120,7 @@ def test_a_step_along_the_gradient_raises_the_score(alignment: Any) -> None:
     before.backward()
     assert hyp.grad is not None
     after = bertscore_tensors((hyp + 0.01 * hyp.grad).detach(), hyp_mask, ref, ref_mask, alignment=alignment)[2].sum()
-    assert float(after) > float(before)
+    assert float(after) > before.item()
 
 
 @every_alignment
@@ -132,7 +132,7 @@ def test_pairs_without_tokens_have_0_and_without_any_1(alignment: Any) -> None:
     result = bertscore_tensors(hyp, hyp_mask, ref, ref_mask, alignment=alignment)
     for part in result:
         assert part[:3].tolist() == [0, 0, 1]
-        assert 0 < abs(float(part[3])) < 1
+        assert 0 < abs(part[3].item()) < 1
     (gradient,) = torch.autograd.grad(result[2].sum(), hyp)
     assert bool(gradient.isfinite().all())
     assert not gradient[:3].any()
@@ -188,7 +188,7 @@ def test_half_precision_is_near_the_whole_one(alignment: Any, dtype: Any) -> Non
     whole = bertscore_tensors(hyp.double(), hyp_mask, ref.double(), ref_mask, alignment=alignment)
     for half, exact in zip(result, whole, strict=True):
         assert bool(half.isfinite().all())
-        torch.testing.assert_close(half.double(), exact, atol=5e-3, rtol=0)
+        torch.testing.assert_close(half.double(), exact, atol=1e-5, rtol=0)
 
 
 @every_alignment
