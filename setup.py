@@ -51,7 +51,16 @@ EXTRAS = {
         "psutil>=5.9",
         "matplotlib>=3.8",
     ],
-    "test": ["pytest>=8", "ruff>=0.6", "mypy>=1.11", "build>=1.2", "gradio>=6", "matplotlib>=3.8", "spacy>=3.8"],
+    "test": [
+        "pytest>=8",
+        "ruff>=0.6",
+        "mypy>=1.11",
+        "build>=1.2",
+        "gradio>=6",
+        "matplotlib>=3.8",
+        "spacy>=3.8",
+        "accelerate>=1.1",  # Trainer, for its hook
+    ],
 }
 
 setup(

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from movers.inputs import check_positive
 from movers.registry import find_metric
 from movers.scores.rescaling import BASELINE_FORMAT
 from movers.signature import short_digest
@@ -45,6 +46,7 @@ def compute_baseline(
     dict
         `score` (and `precision`, `recall`, `f1` where the metric has them), with what they were computed from.
     """
+    check_positive(metric, "pairs", pairs, none_allowed=False)
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     if len(distinct) < 2:
         raise ValueError(f"{metric}: corpus: expected at least two different texts, but got {len(distinct)}")

@@ -48,8 +48,9 @@ class TextFile:
     @contextmanager
     def _open(self) -> Iterator[io.TextIOBase]:
         opener: Any = gzip.open if self.gzipped else open
-        # Universal newlines for CSV would break quoted line breaks; lines of text are cut below.
-        with opener(self.path, "rt", encoding="utf-8-sig", newline="") as file:
+        # Quoted line breaks of a table stay as they are, and a lone carriage return does not end a line of text.
+        newline = "" if self.kind in ("csv", "tsv") else "\n"
+        with opener(self.path, "rt", encoding="utf-8-sig", newline=newline) as file:
             yield file
 
     def __iter__(self) -> Iterator[Any]:

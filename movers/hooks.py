@@ -55,16 +55,20 @@ def compute_metrics(
     store: dict[str, list[str]] = {"predictions": [], "references": [], "sources": []}
 
     def hook(eval_prediction: Any, compute_result: bool = True) -> dict[str, float]:
-        store["predictions"] += _decode(tokenizer, _best_tokens(eval_prediction.predictions), postprocess)
+        batch = {"predictions": _decode(tokenizer, _best_tokens(eval_prediction.predictions), postprocess)}
         if any(metric.against == "references" for metric, _ in wishes):
             if eval_prediction.label_ids is None:
                 raise ValueError("compute_metrics: expected labels, but the evaluation set has none")
-            store["references"] += _decode(tokenizer, eval_prediction.label_ids, postprocess)
+            batch["references"] = _decode(tokenizer, eval_prediction.label_ids, postprocess)
         if any(metric.against == "sources" for metric, _ in wishes):
             inputs = getattr(eval_prediction, "inputs", None)
+            if isinstance(inputs, Mapping):  # all of the model's arguments come with batch_eval_metrics
+                inputs = inputs.get("input_ids")
             if inputs is None:
                 raise ValueError('compute_metrics: expected the sources: set include_for_metrics=["inputs"]')
-            store["sources"] += _decode(tokenizer, inputs, postprocess)
+            batch["sources"] = _decode(tokenizer, inputs, postprocess)
+        for name, values in batch.items():  # only now: a batch that fails leaves nothing behind
+            store[name] += values
         if not compute_result:
             return {}
         texts = {name: list(values) for name, values in store.items()}

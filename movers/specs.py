@@ -22,11 +22,11 @@ def parse_value(text: str) -> Any:
     words = {"none": None, "true": True, "yes": True, "false": False, "no": False}
     if plain.lower() in words:
         return words[plain.lower()]
-    if plain.startswith("["):
+    if plain.startswith(("[", '"')):  # quotes make a text of what looks like something else: lang="no"
         try:
             return json.loads(plain)
         except json.JSONDecodeError as error:
-            raise ValueError(f"option value: expected a JSON list, but got {plain!r}: {error}") from None
+            raise ValueError(f"option value: expected a JSON list or text, but got {plain!r}: {error}") from None
     for kind in (int, float):
         try:
             return kind(plain)
@@ -60,9 +60,7 @@ def parse_metric(text: str) -> tuple[Metric, dict[str, Any]]:
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\[(.*)\])?\s*", text, flags=re.DOTALL)
     if match is None:
         raise ValueError(f"metric: expected NAME or NAME[key=value,…], but got {text!r}")
-    # Commas inside a JSON list belong to the value.
-    items = [item for item in re.split(r",(?![^\[]*\])", match[2] or "") if item.strip()]
-    return find_metric(match[1]), parse_options(items)
+    return find_metric(match[1]), parse_options(_split(match[2] or ""))
 
 
 def split_metrics(text: str) -> list[str]:
@@ -71,4 +69,16 @@ def split_metrics(text: str) -> list[str]:
     >>> split_metrics("wms,moverscore[idf=corpus,layer=5],sms")
     ['wms', 'moverscore[idf=corpus,layer=5]', 'sms']
     """
-    return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+    return _split(text)
+
+
+def _split(text: str) -> list[str]:
+    """Parts between commas, but not between those inside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

@@ -304,9 +304,11 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
             )
         return Comparison(f1, {"precision": precision, "recall": recall, "f1": f1}, alignment=alignment)
 
+    name = _signature(metric, options, encoder, static, aggregation, tables, baseline)
     return Scorer(
         name=metric,
-        signature=_signature(metric, options, encoder, static, aggregation, tables, baseline),
+        signature=name,
+        also={"hashcode": name},  # as evaluate's bertscore calls it
         represent=represent,
         compare=compare,
         was_cut=lambda text: text.cut,
@@ -371,8 +373,7 @@ def _score(metric: str, predictions: Any, references: Any, return_alignment: boo
     settled = make_options(BertScoreOptions, metric, options).check(metric)
     check_choice(metric, "return_alignment", return_alignment, (True, False))
     texts, groups = check_pairs(metric, predictions, references)
-    result = bertscore_scorer(metric, settled, Corpus.of(texts, groups)).score(texts, groups, return_alignment)
-    return {**result, "hashcode": result["signature"]}
+    return bertscore_scorer(metric, settled, Corpus.of(texts, groups)).score(texts, groups, return_alignment)
 
 
 def bertscore_hungarian(

@@ -96,7 +96,7 @@ def similarity_of(distance: float, kind: Similarity) -> float:
 
 
 class Bag(NamedTuple):
-    """n-grams of a text: unit vectors (k, d), masses (k,) of sum 1, places (k,) of their first tokens, their size."""
+    """n-grams of a text: unit vectors (k, d), masses (k,) of sum 1, places of all kept tokens, their size."""
 
     vectors: Vectors
     masses: Masses
@@ -250,7 +250,7 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
         weights = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, table)
         vectors, masses = n_grams(units.vectors, weights, size)
         length = len(units.keys) if size is None else min(size, len(units.keys))
-        return Bag(vectors, normalised(metric, masses), units.places[: len(masses)], length)
+        return Bag(vectors, normalised(metric, masses), units.places, length)
 
     def compare(first: TokenText, second: TokenText, aligned: bool) -> Comparison:
         if first.blank or second.blank:
@@ -302,11 +302,12 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
 
 
 def _describe(text: TokenText, bag: Bag) -> list[dict[str, Any]]:
-    units = text.describe(bag.places, bag.masses)
+    units = text.describe(bag.places[: len(bag.masses)], bag.masses)
     if bag.size > 1:
-        for unit, place in zip(units, bag.places.tolist(), strict=True):
+        words = [text.surface(place) for place in bag.places.tolist()]
+        for first, unit in enumerate(units):
             unit["kind"] = f"{bag.size}-gram"
-            unit["text"] = " ".join(text.surface(p) for p in range(place, min(place + bag.size, len(text.starts))))
+            unit["text"] = " ".join(words[first : first + bag.size])
     return units
 
 

@@ -75,6 +75,8 @@ class Scorer:
         Threads that compare; all processors if not given.
     block : int
         Pairs in memory at once.
+    also : mapping
+        What the result holds beside what every metric returns.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Scorer:
     threads: int | None = None
     block: int = 1024
     progress: bool | None = None
+    also: Mapping[str, Any] = field(default_factory=dict)
 
     def score(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]], return_alignment: bool = False
@@ -250,6 +253,7 @@ def collect(scorer: Scorer, examples: Sequence[Example]) -> dict[str, Any]:
     }
     for name in examples[0].parts:
         result[name] = [example.parts[name] for example in examples]
+    result.update(scorer.also)
     if examples[0].alignments is not None:
         result["alignments"] = [example.alignments for example in examples]
     return result

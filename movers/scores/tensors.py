@@ -46,7 +46,8 @@ def bertscore_tensors(
     Returns
     -------
     P, R, F1 : (B,) tensors
-        Differentiable through the cosines; the alignment and the masses are constants. A pair with no token on one
+        Differentiable through the cosines; the alignment and the masses are constants. Embeddings in half precision
+        are computed with, and answered, in float32. A pair with no token on one
         side has 0, one with none on both sides 1.
 
     Examples
@@ -77,10 +78,13 @@ def bertscore_tensors(
     if weights not in ("norm", "uniform"):
         raise ValueError(f"bertscore_tensors: weights: expected one of 'norm', 'uniform', but got {weights!r}")
     hyp, ref = hyp_mask.bool(), ref_mask.bool()
+    # What stands at masked places may be anything, not a number even, and 0 times that would not be 0.
+    hyp_emb = _at_least_single(hyp_emb).masked_fill(~hyp.unsqueeze(-1), 0.0)
+    ref_emb = _at_least_single(ref_emb).masked_fill(~ref.unsqueeze(-1), 0.0)
     unit_hyp = torch.nn.functional.normalize(hyp_emb, dim=-1)
     unit_ref = torch.nn.functional.normalize(ref_emb, dim=-1)
     similarity = unit_hyp @ unit_ref.transpose(1, 2)  # (B, m, k)
-    if alignment == "greedy":
+    if alignment == "greedy" and similarity.numel():
         both = hyp.unsqueeze(2) & ref.unsqueeze(1)
         closed = similarity.masked_fill(~both, -2.0)
         precision = _masked_mean(closed.amax(dim=2), hyp)
@@ -97,6 +101,11 @@ def bertscore_tensors(
     total = precision + recall
     f1 = torch.where(total > 0, 2 * precision * recall / torch.where(total > 0, total, 1.0), 0.0)
     return precision, recall, f1
+
+
+def _at_least_single(values: torch.Tensor) -> torch.Tensor:
+    """Half precision as float32: a vector of length zero would be 0 / 0 there, and long sums rough."""
+    return values.float() if values.element_size() < 4 else values
 
 
 def _masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
