@@ -8,7 +8,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint types check benchmarks clean
+.PHONY: help install demo test slow lint types check data benchmarks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -43,6 +43,9 @@ types: $(STAMP)  ## check types
 	@$(BIN)/mypy
 
 check: lint types test  ## everything that CI runs
+
+data: $(STAMP)  ## bring a human-judged set (STS benchmark, 8,628 pairs) from the package index to data/human
+	@$(BIN)/python benchmarks/agreement/get_data.py
 
 benchmarks: $(BENCH_STAMP)  ## install what the benchmarks compare with; see benchmarks/README.md for the runs
 	@echo "Ready: see benchmarks/README.md"

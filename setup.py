@@ -60,6 +60,8 @@ EXTRAS = {
         "matplotlib>=3.8",
         "spacy>=3.8",
         "accelerate>=1.1",  # Trainer, for its hook
+        "rouge-score>=0.1.2",  # metrics that agreement tables compare with
+        "sacrebleu>=2.4",
     ],
 }
 

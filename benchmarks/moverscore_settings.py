@@ -21,8 +21,10 @@ from scipy.stats import spearmanr
 from tqdm import tqdm
 
 import movers
+from movers.encoders import announce
+from movers.registry import find_metric
 
-CHOSEN_ON = ("cs-en", "de-en", "fi-en", "lv-en")
+PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")  # chosen on the first four
 STORE = RESULTS / "moverscore_settings.json"
 
 
@@ -47,19 +49,9 @@ def settings(model: str) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]
     }
 
 
-def wmt17(function: Callable[..., Any], options: dict[str, Any], decode: bool) -> dict[str, float]:
-    rows = judged("wmt17_seg_da_to_en", decode)
-    values = {}
-    for pair in sorted({row["lp"] for row in rows}):
-        part = [row for row in rows if row["lp"] == pair]
-        scores = function([row["candidate"] for row in part], [row["references"] for row in part], **options)["scores"]
-        values[pair] = abs(float(np.corrcoef(scores, [row["scores"]["da_z"] for row in part])[0, 1]))
-    mean = float(np.mean([*values.values()]))
-    return {
-        "mean": mean,
-        "cs de fi lv": float(np.mean([value for pair, value in values.items() if pair in CHOSEN_ON])),
-        "ru tr zh": float(np.mean([value for pair, value in values.items() if pair not in CHOSEN_ON])),
-    }
+def wmt17(rows: list[dict[str, Any]], function: Callable[..., Any], options: dict[str, Any]) -> float:
+    scores = function([row["candidate"] for row in rows], [row["references"] for row in rows], **options)["scores"]
+    return abs(float(np.corrcoef(scores, [row["scores"]["da_z"] for row in rows])[0, 1]))
 
 
 def overall(name: str, function: Callable[..., Any], options: dict[str, Any]) -> dict[str, float]:
@@ -99,18 +91,29 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="words that a setting's name must hold one of")
     arguments = parser.parse_args()
     known: dict[str, Any] = json.loads(STORE.read_text()) if STORE.exists() else {}
+    chosen = {
+        name: (function, {**options, "model": arguments.model})
+        for name, (function, options) in settings(arguments.model).items()
+        if not arguments.only or any(word in name for word in arguments.only)
+    }
+    # A pass over the texts serves all settings: what they make of the layers is announced before the first of them.
+    for function, options in chosen.values():
+        announce(arguments.model, find_metric(function.__name__).options(options).layers())
     jobs = []
-    for name, (function, options) in settings(arguments.model).items():
-        if arguments.only and not any(word in name for word in arguments.only):
+    for data in arguments.sets:
+        for variant in ("raw", "decoded") if data == "wmt17" else ("raw",):
+            for part in PAIRS if data == "wmt17" else ("all",):
+                jobs += [(name, data, variant, part) for name in chosen]
+    for name, data, variant, part in tqdm(jobs, disable=None):
+        key = f"{arguments.model}|{name}|{data}|{variant}"
+        if part in known.setdefault(key, {}):
             continue
-        for data in arguments.sets:
-            for variant in ("raw", "decoded") if data == "wmt17" else ("raw",):
-                key = f"{arguments.model}|{name}|{data}|{variant}"
-                if key not in known:
-                    jobs.append((key, function, options, data, variant))
-    for key, function, options, data, variant in tqdm(jobs, disable=None):
-        given = {**options, "model": arguments.model}
-        known[key] = wmt17(function, given, variant == "decoded") if data == "wmt17" else overall(data, function, given)
+        function, options = chosen[name]
+        if data == "wmt17":
+            rows = [row for row in judged("wmt17_seg_da_to_en", variant == "decoded") if row["lp"] == part]
+            known[key][part] = wmt17(rows, function, options)
+        else:
+            known[key] = {part: overall(data, function, options)}
         STORE.parent.mkdir(exist_ok=True)
         STORE.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
     report(known)
@@ -122,6 +125,16 @@ def report(known: dict[str, Any]) -> None:
     groups: dict[tuple[str, str, str], dict[str, dict[str, float]]] = {}
     for key, values in known.items():
         model, name, data, variant = key.split("|")
+        if data == "wmt17":
+            if len(values) < len(PAIRS):
+                continue
+            values = {
+                "mean": float(np.mean([*values.values()])),
+                "cs de fi lv": float(np.mean([values[pair] for pair in PAIRS[:4]])),
+                "ru tr zh": float(np.mean([values[pair] for pair in PAIRS[4:]])),
+            }
+        else:
+            values = values.get("all", {})
         groups.setdefault((data, variant, model), {})[name] = values
     for (data, variant, model), rows in sorted(groups.items()):
         columns = list(dict.fromkeys(column for values in rows.values() for column in values))

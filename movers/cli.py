@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from movers import agreement_cli
 from movers.registry import METRICS, Metric, find_metric
 from movers.specs import parse_metric, parse_options
 from movers.version import VERSION
@@ -234,6 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     baseline.add_argument("--seed", type=int, default=13)
     baseline.add_argument("--output", metavar="FILE", help="write it here; default: print it")
     baseline.set_defaults(run=_baseline)
+    agreement_cli.add_parsers(commands)
     demo = commands.add_parser("demo", help="score the bundled example with every metric")
     demo.set_defaults(run=_demo)
     return parser
