@@ -17,22 +17,20 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders import load_encoder
 from movers.encoders.layers import Aggregation, parse_aggregation
-from movers.encoders.static import StaticEncoder
 from movers.inputs import check_choice, check_pairs
 from movers.scores.options import CommonKwargs, CommonOptions, make_options
 from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows
 from movers.scores.rescaling import read_baseline
-from movers.scores.tokens import Filters, TokenText, build_idf, encode_texts, tokenizer_digest
-from movers.scores.weighing import Corpus, Tables, check_weights, resolve_tables, weigh
+from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
+from movers.scores.weighing import Corpus, check_weights, weigh
 from movers.signature import signature
 from movers.transport import assignment, emd, unit_rows
 
@@ -234,42 +232,15 @@ class Bag(NamedTuple):
 def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | None = None) -> Scorer:
     """`bertscore_hungarian` or `bertscore_emd` with its options settled."""
     options = options.check(metric)
-    encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
-    static = isinstance(encoder, StaticEncoder)
-    digest = tokenizer_digest(encoder)
-    tables = resolve_tables(
-        metric,
-        options.idf,
-        corpus,
-        lambda texts: build_idf(encoder, texts, options.lowercase),
-        "words" if digest is None else "tokens",
-        digest,
-    )
-    aggregation = options.layers()
-    if not static:
-        aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
-        encoder.want(aggregation)
-    baseline = _read_baseline(metric, options, encoder)
+    source = token_source(metric, options, options.layers(), corpus)
+    baseline = _read_baseline(metric, options, source.encoder)
     greedy = options.alignment == "greedy"
     filters = Filters(special_tokens=greedy and options.greedy_special)
-
-    def represent(texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return encode_texts(
-            encoder,
-            texts,
-            aggregation,
-            lowercase=options.lowercase,
-            also=() if static else encoder.wanted,
-            batch_tokens=options.batch_tokens,
-            truncation=options.truncation,
-            window=options.window,
-        )
 
     def bag(text: TokenText, side: int) -> Bag:
         units = text.units(filters)
         assert units is not None  # the text is not blank, and nothing but special tokens is filtered
-        table = None if tables is None else tables[side]
-        masses = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, table)
+        masses = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, source.table(side))
         # Special tokens are matched at most, they never weigh.
         masses = np.where(text.special[units.places], 0.0, masses)
         if not masses.any():
@@ -304,12 +275,12 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
             )
         return Comparison(f1, {"precision": precision, "recall": recall, "f1": f1}, alignment=alignment)
 
-    name = _signature(metric, options, encoder, static, aggregation, tables, baseline)
+    name = _signature(metric, options, source, baseline)
     return Scorer(
         name=metric,
         signature=name,
         also={"hashcode": name},  # as evaluate's bertscore calls it
-        represent=represent,
+        represent=source.represent,
         compare=compare,
         was_cut=lambda text: text.cut,
         multi_ref=options.multi_ref,
@@ -342,27 +313,15 @@ def _read_baseline(metric: str, options: BertScoreOptions, encoder: Any) -> tupl
 
 
 def _signature(
-    metric: str,
-    options: BertScoreOptions,
-    encoder: Any,
-    static: bool,
-    aggregation: Aggregation,
-    tables: Tables | None,
-    baseline: tuple[float, float, float] | None,
+    metric: str, options: BertScoreOptions, source: TokenSource, baseline: tuple[float, float, float] | None
 ) -> str:
-    fields: dict[str, object] = {"emb": encoder.identity}
-    if static:
-        fields["case"] = "lower" if options.lowercase else "keep"
-    else:
-        fields["layer"] = aggregation
-        fields["dtype"] = options.dtype
-        fields["window"] = f"{encoder.window_for(options.window)}-{options.truncation}"
+    fields = source_fields(source, options)
     fields["align"] = options.alignment
     if options.alignment == "greedy":
         fields["special"] = "match" if options.greedy_special else "drop"
     fields["weights"] = options.weights
-    if tables is not None:
-        fields["idf"] = tables.digest
+    if source.tables is not None:
+        fields["idf"] = source.tables.digest
     if baseline is not None:
         fields["baseline"] = ",".join(f"{value:.4f}" for value in baseline)
     fields["refs"] = options.multi_ref

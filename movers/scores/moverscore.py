@@ -18,29 +18,25 @@ Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders import load_encoder
 from movers.encoders.layers import Aggregation, parse_aggregation
-from movers.encoders.static import StaticEncoder
 from movers.inputs import check_choice, check_pairs, check_positive
 from movers.scores.bertscore import f1_of, greedy_scores
 from movers.scores.options import CommonKwargs, CommonOptions, make_options
 from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows
-from movers.scores.tokens import Filters, TokenText, build_idf, encode_texts, tokenizer_digest
+from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
 from movers.scores.weighing import (
     Corpus,
-    Tables,
     check_stop_words,
     check_weights,
     name_stop_words,
     normalised,
-    resolve_tables,
     weigh,
 )
 from movers.signature import signature
@@ -212,42 +208,17 @@ class MoverScoreOptions(CommonOptions):
 def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | None = None) -> Scorer:
     """`moverscore` with its options settled; the texts of the whole call are needed for `idf="corpus"` only."""
     options = options.check(metric)
-    encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
-    static = isinstance(encoder, StaticEncoder)
-    digest = tokenizer_digest(encoder)
-    tables = resolve_tables(
-        metric,
-        options.idf,
-        corpus,
-        lambda texts: build_idf(encoder, texts, options.lowercase),
-        "words" if digest is None else "tokens",
-        digest,
-        both_sides=True,  # as the authors do
-    )
     aggregation = parse_aggregation(metric, options.aggregation, options.routing_kernel)
-    if not static:
-        aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
-        encoder.want(aggregation)
+    source = token_source(metric, options, aggregation, corpus, both_sides=True)  # a table a side, as the authors do
     size = None if options.n_gram == "sentence" else int(options.n_gram)
-
-    def represent(texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return encode_texts(
-            encoder,
-            texts,
-            aggregation,
-            lowercase=options.lowercase,
-            also=() if static else encoder.wanted,
-            batch_tokens=options.batch_tokens,
-            truncation=options.truncation,
-            window=options.window,
-        )
 
     def bag(text: TokenText, side: int, filtered: bool) -> Bag | None:
         units = text.units(options.filters(filtered))
         if units is None:
             return None
-        table = None if tables is None else tables[side]
-        weights = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, table)
+        weights = weigh(
+            options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, source.table(side)
+        )
         vectors, masses = n_grams(units.vectors, weights, size)
         length = len(units.keys) if size is None else min(size, len(units.keys))
         return Bag(vectors, normalised(metric, masses), units.places, length)
@@ -291,8 +262,8 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
 
     return Scorer(
         name=metric,
-        signature=_signature(metric, options, encoder, static, aggregation, tables),
-        represent=represent,
+        signature=_signature(metric, options, source),
+        represent=source.represent,
         compare=compare,
         was_cut=lambda text: text.cut,
         multi_ref=options.multi_ref,
@@ -323,22 +294,15 @@ def _hard_alignment(first: TokenText, second: TokenText, a: Bag, b: Bag, similar
     }
 
 
-def _signature(
-    metric: str, options: MoverScoreOptions, encoder: Any, static: bool, aggregation: Aggregation, tables: Tables | None
-) -> str:
-    fields: dict[str, object] = {"emb": encoder.identity}
-    if static:
-        fields["case"] = "lower" if options.lowercase else "keep"
-    else:
-        fields["layer"] = aggregation
+def _signature(metric: str, options: MoverScoreOptions, source: TokenSource) -> str:
+    fields = source_fields(source, options)
+    if not source.static:
         fields["subwords"] = "first" if options.drop_subwords else "all"
         fields["special"] = "keep" if options.special_tokens else "drop"
-        fields["dtype"] = options.dtype
-        fields["window"] = f"{encoder.window_for(options.window)}-{options.truncation}"
     fields["n"] = options.n_gram
     fields["weights"] = options.weights
-    if tables is not None:
-        fields["idf"] = tables.digest
+    if source.tables is not None:
+        fields["idf"] = source.tables.digest
     fields["stop"] = name_stop_words(options.stopwords)
     fields["punct"] = {True: "drop", False: "keep"}.get(options.punctuation, "drop-ascii")
     if options.alignment == "hard":

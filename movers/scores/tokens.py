@@ -11,12 +11,14 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from movers.encoders import load_encoder
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
+from movers.scores.weighing import Corpus, Tables, resolve_tables
 from movers.texts import token_spans
 from movers.weights import IdfTable
 
-__all__ = ["Filters", "Punctuation", "TokenText", "Units", "build_idf", "encode_texts", "tokenizer_digest"]
+__all__ = ["Filters", "Punctuation", "TokenSource", "TokenText", "Units", "build_idf", "source_fields", "token_source"]
 
 Punctuation = Literal[True, False, "ascii"]
 Vectors = NDArray[np.float32]
@@ -158,20 +160,67 @@ class TokenText:
         ]
 
 
-def encode_texts(
-    encoder: Any,
-    texts: Sequence[str],
-    aggregation: Aggregation,
-    *,
-    lowercase: bool = True,
-    also: Sequence[Aggregation] = (),
-    **settings: Any,
+class TokenSource(NamedTuple):
+    """What the token metrics read texts with: encoder, what becomes of its layers, IDF tables of both sides."""
+
+    encoder: Any
+    aggregation: Aggregation
+    tables: Tables | None
+    represent: Callable[[Sequence[str]], Iterator[tuple[int, TokenText]]]
+
+    @property
+    def static(self) -> bool:
+        return isinstance(self.encoder, StaticEncoder)
+
+    def table(self, side: int) -> IdfTable | None:
+        return None if self.tables is None else self.tables[side]
+
+
+def token_source(
+    metric: str, options: Any, aggregation: Aggregation, corpus: Corpus | None, both_sides: bool = False
+) -> TokenSource:
+    """Load the encoder that the options name and settle where IDF tables come from.
+
+    both_sides : with `idf="corpus"`, give the predictions a table of their own.
+    """
+    encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
+    digest = getattr(encoder, "tokenizer_digest", None)  # None: keys are words
+    tables = resolve_tables(
+        metric,
+        options.idf,
+        corpus,
+        lambda texts: build_idf(encoder, texts, options.lowercase),
+        "words" if digest is None else "tokens",
+        digest,
+        both_sides,
+    )
+    static = isinstance(encoder, StaticEncoder)
+    if not static:
+        aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
+        encoder.want(aggregation)
+
+    def represent(texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        if static:
+            return _static_texts(encoder, texts, options.lowercase)
+        return _contextual_texts(encoder, texts, aggregation, options)
+
+    return TokenSource(encoder, aggregation, tables, represent)
+
+
+def source_fields(source: TokenSource, options: Any) -> dict[str, object]:
+    """What a signature says of the encoder."""
+    fields: dict[str, object] = {"emb": source.encoder.identity}
+    if source.static:
+        return {**fields, "case": "lower" if options.lowercase else "keep"}
+    window = f"{source.encoder.window_for(options.window)}-{options.truncation}"
+    return {**fields, "layer": source.aggregation, "dtype": options.dtype, "window": window}
+
+
+def _contextual_texts(
+    encoder: Any, texts: Sequence[str], aggregation: Aggregation, options: Any
 ) -> Iterator[tuple[int, TokenText]]:
-    """Token texts by a contextual encoder, or by a static one on lower-cased words; in any order, as they get ready."""
-    if isinstance(encoder, StaticEncoder):
-        yield from _static_texts(encoder, texts, lowercase)
-        return
-    for index, encoded in encoder.encode(texts, aggregation, also=also, **settings):
+    settings = {"batch_tokens": options.batch_tokens, "truncation": options.truncation, "window": options.window}
+    for index, encoded in encoder.encode(texts, aggregation, also=encoder.wanted, **settings):
         ids, starts, ends, words, special = encoded.tokens
         yield index, TokenText(texts[index], starts, ends, words, special, encoded.vectors, ids.tolist(), encoded.cut)
 
@@ -202,14 +251,9 @@ def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool)
         )
 
 
-def tokenizer_digest(encoder: Any) -> str | None:
-    """What an IDF table's keys depend on: the tokenizer of a contextual encoder; None for words."""
-    return getattr(encoder, "tokenizer_digest", None)
-
-
 def build_idf(encoder: Any, texts: Iterable[str], lowercase: bool = True, block: int = 1024) -> IdfTable:
     """Document frequencies of an encoder's keys: token ids, special ones included (their IDF is 0), or words."""
-    digest = tokenizer_digest(encoder)
+    digest = getattr(encoder, "tokenizer_digest", None)
     if digest is None:
         return IdfTable.build(
             [word.lower() if lowercase else word for word, _, _ in token_spans(text)] for text in texts
