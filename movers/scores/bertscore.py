@@ -267,7 +267,7 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
 
     def bag(text: TokenText, side: int) -> Bag:
         units = text.units(filters)
-        assert units is not None  # the text is not blank, and nothing but special tokens is filtered
+        assert units is not None  # the text is not empty, and nothing but special tokens is filtered
         table = None if tables is None else tables[side]
         masses = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, table)
         # Special tokens are matched at most, they never weigh.
@@ -281,7 +281,7 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
         warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)
 
     def compare(first: TokenText, second: TokenText, aligned: bool) -> Comparison:
-        if first.blank or second.blank:
+        if first.empty or second.empty:
             value = 1.0 if first.blank and second.blank else 0.0
             parts = {"precision": value, "recall": value, "f1": value}
             return Comparison(value, parts, empty=True, alignment=no_flows() if aligned else None)
