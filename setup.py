@@ -21,6 +21,7 @@ REQUIRES = [
     "sentencex>=1.0.12",  # sentence boundaries in many languages, rules inside the wheel
     "tokenizers>=0.20",  # sub-words of the static encoder
     "safetensors>=0.4.3",  # weights without pickle
+    "threadpoolctl>=3.2",  # keeps NumPy's BLAS from starting threads inside our threads
     "tqdm>=4.66",  # progress bars
     "torch>=2.4",  # contextual encoders; unpinned here so that GPU builds are free to be chosen
     "transformers>=4.48",  # contextual encoders

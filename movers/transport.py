@@ -12,12 +12,14 @@ All three release Python's lock in their compiled parts; `threaded_map` runs man
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -25,7 +27,18 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Distance", "Plan", "assignment", "default_threads", "emd", "greedy", "pairwise_distances", "threaded_map"]
+__all__ = [
+    "Distance",
+    "Plan",
+    "assignment",
+    "default_threads",
+    "emd",
+    "emd_of_normalised",
+    "greedy",
+    "one_blas_thread",
+    "pairwise_distances",
+    "threaded_map",
+]
 
 Floats = NDArray[np.float64]
 Distance = Literal["euclidean", "sqeuclidean", "cosine"]
@@ -82,9 +95,8 @@ def pairwise_distances(x: NDArray[Any], y: NDArray[Any], distance: Distance = "e
     squares += x_square[:, None]
     squares += y_square
     # The expanded square loses digits where two points (nearly) coincide: there, take the difference itself.
-    close = squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))
-    if close.any():
-        rows, columns = np.nonzero(close)
+    rows, columns = (squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))).nonzero()
+    if len(rows):
         difference = x[rows] - y[columns]
         squares[rows, columns] = np.einsum("ij,ij->i", difference, difference)
     if distance == "sqeuclidean":
@@ -124,13 +136,15 @@ def emd(a: NDArray[Any], b: NDArray[Any], costs: NDArray[Any]) -> Plan:
     >>> emd(np.array([1.0, 1.0]), np.array([1.0]), np.array([[0.0], [4.0]])).cost
     2.0
     """
-    a = _masses("a", a)
-    b = _masses("b", b)
-    costs = np.ascontiguousarray(costs, dtype=np.float64)
+    return emd_of_normalised(_masses("a", a), _masses("b", b), np.ascontiguousarray(costs, dtype=np.float64))
+
+
+def emd_of_normalised(a: Floats, b: Floats, costs: Floats) -> Plan:
+    """As `emd`, for masses that are known to be positive or zero and to sum to 1, and a contiguous float64 matrix."""
     if costs.shape != (len(a), len(b)):
         raise ValueError(f"emd: costs: expected shape {(len(a), len(b))}, but got {costs.shape}")
     # One pass in the common case: NaN and infinity both show in the sum (which may overflow without them).
-    if not np.isfinite(costs.sum()) and not np.isfinite(costs).all():
+    if not math.isfinite(costs.sum()) and not np.isfinite(costs).all():
         row, column = np.argwhere(~np.isfinite(costs))[0]
         raise ValueError(f"emd: costs[{row}, {column}]: expected a finite number, but got {costs[row, column]}")
     if len(a) == 1 or len(b) == 1:  # only one plan exists
@@ -278,6 +292,25 @@ def default_threads() -> int:
         return max(1, os.cpu_count() or 1)
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep NumPy's matrix products on the thread that asks for them.
+
+    At the size of a sentence, waking BLAS's own threads takes several times as long as the product, and pairs are
+    spread over threads anyway. Only OpenBLAS is held back (NumPy's own copy of it), never the library of an encoder.
+    """
+    global _BLAS
+    if _BLAS is None:
+        from threadpoolctl import ThreadpoolController
+
+        _BLAS = ThreadpoolController().select(internal_api="openblas")
+    with _BLAS.limit(limits=1):
+        yield
+
+
+_BLAS: Any = None
+
+
 def threaded_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None, chunk: int = 32
 ) -> Iterator[Result]:
@@ -296,7 +329,7 @@ def threaded_map(
     def run(part: list[Item]) -> list[Result]:
         return [function(item) for item in part]
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
         under_way: deque[Future[list[Result]]] = deque()
         for part in _chunks(items, chunk):
             under_way.append(pool.submit(run, part))

@@ -250,3 +250,21 @@ def test_stop_words_that_can_be_read_once_only_are_refused() -> None:
 )
 def test_scripts_are_told_by_the_majority_of_letters(text: str, expected: bool) -> None:
     assert is_mostly_non_latin(text) is expected
+
+
+def test_the_fast_path_for_ascii_cuts_as_the_general_rules_do() -> None:
+    import random
+
+    draw = random.Random(5)
+    for letters in ("aeB9_ .':,;-$\n\"!z0", "".join(map(chr, range(128)))):
+        for _ in range(5000):
+            text = "".join(draw.choice(letters) for _ in range(draw.randint(1, 10)))
+            general = [piece for piece in split_pieces(text + " é") if is_visible(piece)]
+            assert [piece for piece in split_pieces(text) if is_visible(piece)] == general[:-1], repr(text)
+            assert "".join(split_pieces(text)) == text
+
+
+def test_an_apostrophe_before_a_vowel_is_no_part_of_the_word() -> None:
+    assert [word for word, _, _ in token_spans("‘Yes’ and 'apple' — l'amour")] == [
+        *("‘", "Yes", "’", "and", "'", "apple", "'", "—", "l'amour")
+    ]

@@ -54,7 +54,7 @@ from movers.texts import (
     split_pieces,
     stop_words,
 )
-from movers.transport import Plan, emd, pairwise_distances, unit_rows
+from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import IdfTable, Weights
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ __all__ = [
 ]
 
 Name = Literal["wms", "sms", "swms"]
+_SLICE = 64
 SentenceWeights = Literal["count", "uniform", "idf"]
 Context = Literal["sentence", "text"]
 BagDistance = Literal["euclidean", "cosine"]
@@ -353,7 +354,7 @@ class Lexicon:
         self._codes: dict[str, int] = {}
         self._row_of: dict[str, int] = {}
         self._words: list[str] = []
-        self._vectors: Vectors = np.zeros((0, self._encoder.dimension), np.float32)
+        self._vectors: Vectors = np.zeros((1024, self._encoder.dimension), np.float32)
 
     def learn(self, pieces: Iterable[str]) -> tuple[dict[str, int], list[str], Vectors]:
         """Codes of all these pieces (a row, INVISIBLE or DROPPED), and the words and vectors of the rows."""
@@ -365,15 +366,23 @@ class Lexicon:
             judged = [(piece, *self._rules.judge(piece)) for piece in new if is_visible(piece)]
             words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
             vectors, known = self._encoder.vectors(words)
-            found = [word for word, is_known in zip(words, known.tolist(), strict=True) if is_known]
-            for word in found:
-                self._row_of[word] = len(self._words)
-                self._words.append(word)
-            self._vectors = np.concatenate([self._vectors, vectors[known]])
+            self._append(
+                [word for word, is_known in zip(words, known.tolist(), strict=True) if is_known], vectors[known]
+            )
             self._codes.update(dict.fromkeys(new, self.INVISIBLE))
             for piece, word, kept in judged:
                 self._codes[piece] = self._row_of.get(word, self.DROPPED) if kept else self.DROPPED
             return self._codes, self._words, self._vectors
+
+    def _append(self, words: list[str], vectors: Vectors) -> None:
+        begin, end = len(self._words), len(self._words) + len(words)
+        if end > len(self._vectors):  # room for twice as many; those who hold the old array keep it
+            wider = np.zeros((2 * end, self._vectors.shape[1]), np.float32)
+            wider[:begin] = self._vectors[:begin]
+            self._vectors = wider
+        self._vectors[begin:end] = vectors
+        self._row_of.update(zip(words, range(begin, end), strict=True))
+        self._words += words
 
 
 @lru_cache(maxsize=4)
@@ -384,30 +393,31 @@ def _lexicon(encoder: Any, rules: WordRules) -> Lexicon:
 def _static_bags(
     texts: Sequence[str], encoder: Any, rules: WordRules, make: Callable[[Reading], Bag]
 ) -> Iterator[tuple[int, TextBags]]:
-    pieces = [split_pieces(text) for text in texts]
-    codes, words, vectors = _lexicon(encoder, rules).learn(chain.from_iterable(pieces))
-
-    def bag(index: int, codes: dict[str, int], words: Sequence[str], vectors: Vectors) -> Bag | None:
-        rows = [row for piece in pieces[index] if (row := codes[piece]) >= 0]
+    def bag(text: str, pieces: list[str], codes: dict[str, int], words: Sequence[str], vectors: Vectors) -> Bag | None:
+        rows = [row for piece in pieces if (row := codes[piece]) >= 0]
         if not rows:
             return None
 
         def starts() -> list[int]:
-            ends = accumulate(map(len, pieces[index]))
-            return [end - len(piece) for end, piece in zip(ends, pieces[index], strict=True) if codes[piece] >= 0]
+            ends = accumulate(map(len, pieces))
+            return [end - len(piece) for end, piece in zip(ends, pieces, strict=True) if codes[piece] >= 0]
 
-        return make(
-            Reading(texts[index], rows, starts, words, vectors, lambda: sentence_spans(texts[index], rules.lang))
-        )
+        return make(Reading(text, rows, starts, words, vectors, lambda: sentence_spans(text, rules.lang)))
 
-    def unfiltered(index: int) -> Bag | None:
+    def unfiltered(text: str) -> Bag | None:
         everything = replace(rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
-        return bag(index, *_lexicon(encoder, everything).learn(pieces[index]))
+        pieces = split_pieces(text)
+        return bag(text, pieces, *_lexicon(encoder, everything).learn(pieces))
 
-    for index in range(len(texts)):
-        kept = bag(index, codes, words, vectors)
-        blank = kept is None and all(codes[piece] == Lexicon.INVISIBLE for piece in pieces[index])
-        yield index, TextBags(kept, partial(unfiltered, index), blank, cut=False)
+    # Slice by slice, so that the first pairs are solved while the last texts are still being read.
+    for begin in range(0, len(texts), _SLICE):
+        part = texts[begin : begin + _SLICE]
+        read = [split_pieces(text) for text in part]
+        codes, words, vectors = _lexicon(encoder, rules).learn(chain.from_iterable(read))
+        for index, (text, pieces) in enumerate(zip(part, read, strict=True), start=begin):
+            kept = bag(text, pieces, codes, words, vectors)
+            blank = kept is None and all(codes[piece] == Lexicon.INVISIBLE for piece in pieces)
+            yield index, TextBags(kept, partial(unfiltered, text), blank, cut=False)
 
 
 def _contextual_bags(
@@ -572,7 +582,8 @@ def _compare(first: TextBags, second: TextBags, distance: BagDistance, aligned: 
         bag_a, bag_b, unfiltered = first.unfiltered(), second.unfiltered(), True
         if bag_a is None or bag_b is None:
             return Comparison(0.0, empty=True, alignment=no_flows() if aligned else None)
-    plan, costs = mover_distance(bag_a.vectors, bag_a.masses, bag_b.vectors, bag_b.masses, distance)
+    costs = pairwise_distances(bag_a.vectors, bag_b.vectors, distance)
+    plan = emd_of_normalised(bag_a.masses, bag_b.masses, costs)
     alignment = _alignment(bag_a, bag_b, plan, costs) if aligned else None
     return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
 

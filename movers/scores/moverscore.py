@@ -45,7 +45,7 @@ from movers.scores.weighing import (
 )
 from movers.signature import signature
 from movers.texts import stop_words
-from movers.transport import Distance, emd, pairwise_distances, unit_rows
+from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Weights
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
                 value, {"precision": precision, "recall": recall, "f1": value}, False, not filtered, alignment
             )
         costs = pairwise_distances(a.vectors, b.vectors, options.distance or "sqeuclidean")
-        plan = emd(a.masses, b.masses, costs)
+        plan = emd_of_normalised(a.masses, b.masses, costs)
         alignment = None
         if aligned:
             alignment = {

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.transport import default_threads
+from movers.transport import default_threads, one_blas_thread
 
 __all__ = ["Comparison", "Example", "MultiRef", "Scorer", "collect", "list_flows", "no_flows", "score_stream"]
 
@@ -111,7 +111,7 @@ def score_stream(
     disable = None if scorer.progress is None else not scorer.progress
     threads = default_threads() if scorer.threads is None else scorer.threads
     bar = tqdm(total=total, desc=scorer.name, unit=" texts", disable=disable, delay=2, leave=False)
-    with bar, ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
+    with bar, one_blas_thread(), ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
         for block in _blocks(pairs, scorer.block):
             yield from _score_block(scorer, block, pool if threads > 1 else None, return_alignment, bar.update)
 

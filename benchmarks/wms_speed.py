@@ -1,0 +1,122 @@
+"""Transport of `wms` against gensim's `wmdistance`, and `wms` from text against the bare kernel.
+
+    MOVERS_DATA=… python benchmarks/wms_speed.py
+
+Same token lists, vectors and pairs on both sides (the 2,085 judged summaries of Chaganty et al. 2018 with their
+references); gensim is warmed by one call, because it imports POT inside its first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from common import chaganty, describe, interleaved, machine, seconds, write
+
+import movers
+from movers.encoders.static import WordLlama
+from movers.registry import find_metric
+from movers.scores.mover_similarity import mover_distance
+from movers.texts import WordRules, stop_words
+from movers.transport import _kernel, default_threads, pairwise_distances, threaded_map
+
+
+def main() -> None:
+    from gensim.models import KeyedVectors
+
+    rows = chaganty()
+    predictions = [row["candidate"] for row in rows]
+    references = [row["references"][0] for row in rows]
+    rules = WordRules(stop_words("english"))
+    documents = {text: rules.words(text) for text in dict.fromkeys([*predictions, *references])}
+    pairs = [
+        (documents[a], documents[b])
+        for a, b in zip(predictions, references, strict=True)
+        if documents[a] and documents[b]
+    ]
+    vocabulary = list(dict.fromkeys(word for words in documents.values() for word in words))
+    vectors, _ = WordLlama().vectors(vocabulary)
+    row_of = {word: row for row, word in enumerate(vocabulary)}
+    peer = KeyedVectors(vector_size=vectors.shape[1])
+    peer.add_vectors(vocabulary, vectors)
+    peer.wmdistance(*pairs[0], norm=False)
+
+    def bag(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        counts = Counter(words)
+        return vectors[[row_of[word] for word in counts]], np.array([*counts.values()], dtype=np.float64)
+
+    def ours_one(pair: tuple[list[str], list[str]]) -> float:
+        (x, a), (y, b) = bag(pair[0]), bag(pair[1])
+        return mover_distance(x, a, y, b)[0].cost
+
+    def ours() -> list[float]:
+        return list(threaded_map(ours_one, pairs))
+
+    sample = pairs[: len(pairs) // 4]  # the peer is slow; a quarter of the pairs tells as much
+
+    def theirs() -> list[float]:
+        return [peer.wmdistance(a, b, norm=False) for a, b in sample]
+
+    ours()
+    difference = max(abs(x - y) for x, y in zip(ours(), theirs(), strict=False))
+
+    def ours_sample() -> Any:
+        return list(threaded_map(ours_one, sample))
+
+    transport = interleaved(ours_sample, theirs)
+
+    # From text, against nothing but the kernel on ready masses and costs.
+    scorer = find_metric("wms").scorer({})
+    texts = list(documents)
+    bags = {texts[index]: found.bag for index, found in scorer.represent(texts)}
+    ready = [
+        (bags[a], bags[b])
+        for a, b in zip(predictions, references, strict=True)
+        if bags[a] is not None and bags[b] is not None
+    ]
+    problems = [(a.masses, b.masses, pairwise_distances(a.vectors, b.vectors)) for a, b in ready]
+    kernel = _kernel()
+
+    def bare() -> Any:
+        return list(threaded_map(lambda problem: kernel(*problem)[1], problems))
+
+    def from_text() -> Any:
+        return movers.wms(predictions, references)
+
+    bare()
+    from_text()
+    end_to_end = interleaved(bare, from_text)
+    parts = {
+        "reading texts into bags": min(seconds(lambda: list(scorer.represent(texts))) for _ in range(3)),
+        "cost matrices, one thread": min(
+            seconds(lambda: [pairwise_distances(a.vectors, b.vectors) for a, b in ready]) for _ in range(3)
+        ),
+        "kernel, one thread": min(seconds(lambda: [kernel(*problem) for problem in problems]) for _ in range(3)),
+        f"kernel, {default_threads()} threads": min(seconds(bare) for _ in range(3)),
+        "wms from text": min(seconds(from_text) for _ in range(3)),
+    }
+    sizes = np.mean([problem[2].shape for problem in problems], axis=0)
+    write(
+        "wms_speed",
+        [
+            "# Speed of wms",
+            "",
+            f"{machine(('gensim', 'POT', 'numpy'))}",
+            "",
+            f"{len(pairs)} pairs of Chaganty et al. 2018, {sizes[0]:.0f} × {sizes[1]:.0f} word types on average, "
+            f"{default_threads()} threads.",
+            "",
+            f"- {describe('gensim wmdistance ÷ movers, same tokens, vectors and pairs', transport)}",
+            f"- largest difference of the distances: {difference:.1e}",
+            f"- {describe('wms from text ÷ bare kernel on ready costs', end_to_end)}",
+            "",
+            "| where the time goes | seconds (best of 3) |",
+            "|---|---|",
+            *(f"| {name} | {value:.3f} |" for name, value in parts.items()),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

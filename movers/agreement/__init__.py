@@ -1,0 +1,73 @@
+"""How well scores agree with people: correlation, its uncertainty, and whether a difference is more than luck.
+
+Everything here works on plain lists of numbers, whoever computed them. ``scores`` are what a metric gave to some
+texts, ``human`` is what people gave to the same texts, in the same order. ``None`` (or NaN) marks a missing value;
+missing values are skipped and counted, never silently.
+
+Three levels are usual, and all three are here:
+
+``segment``
+    one coefficient over all texts;
+``summary``
+    one coefficient inside each document (over the texts that different systems wrote for it), then the mean over
+    documents. Documents in which either side is constant have no coefficient; they are skipped and counted;
+``system``
+    scores are averaged over each system's texts first, then one coefficient over systems.
+
+The *unit* of a level is what a coefficient ranges over or is averaged over: texts, documents, systems. Units are what
+the bootstrap draws with replacement and what the permutation test exchanges.
+
+References
+----------
+Evan J. Williams, Regression Analysis, Wiley 1959 (the test of two dependent correlations).
+James H. Steiger, Tests for comparing elements of a correlation matrix, Psychological Bulletin 87, 1980 (recommends it).
+Yvette Graham and Timothy Baldwin, Testing for significance of increased correlation with human judgment, EMNLP 2014.
+Elizabeth Clark, Asli Celikyilmaz and Noah A. Smith, Sentence mover's similarity, ACL 2019 (uses it, Table 2).
+Philipp Koehn, Statistical significance tests for machine translation evaluation, EMNLP 2004 (paired bootstrap).
+Stefan Riezler and John T. Maxwell, On some pitfalls in automatic evaluation and significance testing for MT, 2005
+(approximate randomisation).
+"""
+
+from __future__ import annotations
+
+from movers.agreement.bootstrap import bootstrap_correlation, percentile_interval
+from movers.agreement.coefficients import correlation, correlation_matrix, share_of_pairs_ranked_right
+from movers.agreement.columns import COEFFICIENTS, LEVELS, Coefficient, Level
+from movers.agreement.levels import Agreement, Estimate, correlate
+from movers.agreement.significance import (
+    CorrelationDifference,
+    Randomization,
+    Williams,
+    compare_correlations,
+    permutation_test,
+    williams_test,
+)
+from movers.agreement.systems import SystemComparison, approximate_randomization, compare_systems, paired_bootstrap
+from movers.agreement.table import AgreementRow, agreement_table
+
+__all__ = [
+    "COEFFICIENTS",
+    "LEVELS",
+    "Agreement",
+    "AgreementRow",
+    "Coefficient",
+    "CorrelationDifference",
+    "Estimate",
+    "Level",
+    "Randomization",
+    "SystemComparison",
+    "Williams",
+    "agreement_table",
+    "approximate_randomization",
+    "bootstrap_correlation",
+    "compare_correlations",
+    "compare_systems",
+    "correlate",
+    "correlation",
+    "correlation_matrix",
+    "paired_bootstrap",
+    "percentile_interval",
+    "permutation_test",
+    "share_of_pairs_ranked_right",
+    "williams_test",
+]

@@ -1,0 +1,92 @@
+"""Judged sets scored by metrics: blocks, groups, what is left out, what a later run need not repeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import movers
+from movers.agreement import scoring
+from movers.agreement.scoring import MetricCall, score_judged
+from movers.judged import JudgedSet, JudgedText, read_file
+
+
+@pytest.fixture(scope="module")
+def graded() -> JudgedSet:
+    return read_file(Path(__file__).parent / "data" / "graded.jsonl")
+
+
+def direct(judged: JudgedSet, **options) -> list[float]:
+    texts = judged.texts
+    return movers.wms([text.candidate for text in texts], [list(text.references) for text in texts], **options)[
+        "scores"
+    ]
+
+
+def test_scores_are_those_of_the_metric_itself_whatever_the_blocks(graded, monkeypatch):
+    monkeypatch.setattr(scoring, "_BLOCK", 33)
+    found = score_judged(graded, [MetricCall("words", "wms")], progress=False)["words"]
+    assert found.scores == pytest.approx(direct(graded), abs=1e-9)
+    assert found.signature.startswith("wms|")
+
+
+def test_texts_without_references_have_no_score():
+    judged = JudgedSet(
+        "two", (JudgedText("1", "A dog.", ("A dog.",), {}), JudgedText("2", "A cat.", (), {}, {"source": "A cat."}))
+    )
+    assert score_judged(judged, [MetricCall("wms", "wms")], progress=False)["wms"].scores == [1.0, None]
+
+
+def test_document_frequencies_of_the_corpus_are_counted_inside_groups(graded):
+    half = ["first" if row < 70 else "second" for row in range(140)]
+    call = MetricCall("wms", "wms", {"idf": "corpus"})
+    found = score_judged(graded, [call], groups=half, progress=False)["wms"]
+    expected = [
+        score
+        for part in (graded.texts[:70], graded.texts[70:])
+        for score in direct(JudgedSet("part", part), idf="corpus")
+    ]
+    assert found.scores == pytest.approx(expected, abs=1e-9)
+    together = score_judged(graded, [call], progress=False)["wms"]
+    assert together.scores != pytest.approx(expected, abs=1e-9)
+    # Two tables of frequencies, two signatures.
+    assert len(found.signature.split(" ")) == 2
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(graded, monkeypatch):
+    monkeypatch.setattr(scoring, "_BLOCK", 50)
+    calls = [MetricCall("wms", "wms"), MetricCall("sms", "sms")]
+    kept: dict[str, dict[int, float]] = {"wms": {}, "sms": {}}
+    written = []
+
+    def keep(label, scores, signature):
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        written.append((label, len(scores)))
+        kept[label] |= scores
+
+    with pytest.raises(KeyboardInterrupt):
+        score_judged(graded, calls, progress=False, keep=keep)
+    assert written == [("wms", 50), ("sms", 50), ("wms", 50)]
+    again = []
+    found = score_judged(
+        graded, calls, progress=False, known=kept, keep=lambda label, scores, _: again.append((label, len(scores)))
+    )
+    assert again == [("sms", 50), ("wms", 40), ("sms", 40)]
+    assert found["wms"].scores == pytest.approx(direct(graded), abs=1e-9)
+
+
+def test_another_list_of_the_result_can_be_taken_and_a_missing_one_is_named(graded):
+    with pytest.raises(ValueError, match="wms returns no list 'recall'; it returns scores"):
+        score_judged(graded, [MetricCall("wms", "wms", {}, "recall")], progress=False)
+
+
+def test_two_metrics_of_one_name_cannot_stand_in_one_table(graded):
+    with pytest.raises(ValueError, match="every metric needs a name of its own in the table; got wms, wms"):
+        score_judged(graded, [MetricCall("wms", "wms"), MetricCall("wms", "wms")])
+
+
+def test_an_unknown_metric_lists_all_known_ones(graded):
+    with pytest.raises(ValueError, match="expected one of wms, .*rouge, bleu, chrf, but got 'wmss'"):
+        score_judged(graded, [MetricCall("x", "wmss")])
