@@ -69,6 +69,7 @@ def compute_baseline(
         "alignment": getattr(settled, "alignment", None),
         "model": _field(result["signature"], "emb"),
         "layer": _field(result["signature"], "layer"),
+        "weights": _field(result["signature"], "weights"),
         "score": result["score"],
         "pairs": pairs,
         "seed": seed,

@@ -97,32 +97,40 @@ def _settled(metric: Metric, options: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Scores to a file, whole or not at all: text (one a line), JSON Lines or CSV by the file's name."""
+    """Scores to a file, whole or not at all: text (one a line), JSON Lines or CSV by its name; .gz may follow."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path
         self.part = f"{path}.part"
+        self.kind = (path or "").removesuffix(".gz")
         self.file: Any = None
 
     def __enter__(self) -> _Writer:
         if self.path is not None:
             try:
-                self.file = open(self.part, "w", encoding="utf-8")
+                self.file = self._open()
             except OSError as error:
                 raise OSError(f"output: cannot write {self.path}: {error.strerror}") from None
-            if self.path.endswith(".csv"):
+            if self.kind.endswith(".csv"):
                 self.file.write("index,score\n")
         return self
+
+    def _open(self) -> Any:
+        if self.path != self.kind:
+            import gzip
+
+            return gzip.open(self.part, "wt", encoding="utf-8")
+        return open(self.part, "w", encoding="utf-8")
 
     def write(self, index: int, example: Any) -> None:
         if self.file is None or self.path is None:
             return
-        if self.path.endswith(".jsonl"):
+        if self.kind.endswith(".jsonl"):
             record = {"index": index, "score": example.score, **example.parts}
             if example.alignments is not None:
                 record["alignments"] = example.alignments
             self.file.write(json.dumps(record, ensure_ascii=False) + "\n")
-        elif self.path.endswith(".csv"):
+        elif self.kind.endswith(".csv"):
             self.file.write(f"{index},{example.score!r}\n")
         else:
             self.file.write(f"{example.score!r}\n")

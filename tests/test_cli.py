@@ -182,6 +182,14 @@ def test_an_output_is_written_whole_or_not_at_all(run: Run, tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.jsonl", "r.txt", "scores.txt"]
 
 
+def test_an_output_may_be_compressed(run: Run, files: Files, tmp_path: Path) -> None:
+    scores = movers.wms(PREDICTIONS, REFERENCES)["scores"]
+    assert run("score", "wms", *files(), "-o", str(tmp_path / "scores.jsonl.gz"))[0] == 0
+    with gzip.open(tmp_path / "scores.jsonl.gz", "rt") as file:
+        assert [json.loads(line)["score"] for line in file] == scores
+    assert sorted(path.name for path in tmp_path.glob("scores*")) == ["scores.jsonl.gz"]
+
+
 def test_an_output_that_cannot_be_written_is_told(run: Run, files: Files, tmp_path: Path) -> None:
     code, _, err = run("score", "wms", *files(), "-o", str(tmp_path / "none" / "scores.txt"))
     assert code == 2 and "output: cannot write" in err and "No such file or directory" in err

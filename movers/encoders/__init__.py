@@ -59,12 +59,17 @@ def load_encoder(model: Any, *, device: str = "auto", dtype: str = "float32", pr
         )
     if isinstance(model, tuple | list):
         return _from_objects(model)
-    name = os.fspath(model)
+    name = _short_name(os.fspath(model))
     with _loading:
         static = _static(name, progress)
         if static is not None:
             return static
         return _contextual(name, device, dtype, progress)
+
+
+def _short_name(name: str) -> str:
+    """Encoders that movers knows by a short name answer to their Hub id too."""
+    return next((short for short, long in _HUB_NAMES.items() if name == long), name)
 
 
 def load_static(model: str) -> StaticEncoder | None:
@@ -138,6 +143,7 @@ def announce(model: Any, aggregation: Aggregation) -> None:
     if not isinstance(model, str):
         return
     with _loading:
+        model = _short_name(model)
         _announced.setdefault(model, {})[aggregation] = None
         for key, encoder in _loaded.items():
             if key[:2] == ("contextual", model):

@@ -239,7 +239,7 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
 
     def bag(text: TokenText, side: int) -> Bag:
         units = text.units(filters)
-        assert units is not None  # the text is not blank, and nothing but special tokens is filtered
+        assert units is not None  # the text is not empty, and nothing but special tokens is filtered
         masses = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, source.table(side))
         # Special tokens are matched at most, they never weigh.
         masses = np.where(text.special[units.places], 0.0, masses)
@@ -252,7 +252,7 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
         warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)
 
     def compare(first: TokenText, second: TokenText, aligned: bool) -> Comparison:
-        if first.blank or second.blank:
+        if first.empty or second.empty:
             value = 1.0 if first.blank and second.blank else 0.0
             parts = {"precision": value, "recall": value, "f1": value}
             return Comparison(value, parts, empty=True, alignment=no_flows() if aligned else None)
@@ -309,7 +309,14 @@ def _read_baseline(metric: str, options: BertScoreOptions, encoder: Any) -> tupl
         return None
     layer = options.layers()
     state = layer.needed(encoder.states)[0] if layer.kind in ("last", "layer") and hasattr(encoder, "states") else None
-    return read_baseline(metric, options.baseline_path, options.alignment, encoder.identity, str(layer), state)
+    expected = {
+        "metric": metric,
+        "alignment": options.alignment,
+        "model": encoder.identity,
+        "layer": str(layer),
+        "weights": options.weights,
+    }
+    return read_baseline(metric, options.baseline_path, expected, state)
 
 
 def _signature(

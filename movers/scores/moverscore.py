@@ -224,7 +224,7 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
         return Bag(vectors, normalised(metric, masses), units.places, length)
 
     def compare(first: TokenText, second: TokenText, aligned: bool) -> Comparison:
-        if first.blank or second.blank:
+        if first.empty or second.empty:
             value = 1.0 if first.blank and second.blank else 0.0
             parts = {"precision": value, "recall": value, "f1": value} if options.alignment == "hard" else {}
             return Comparison(value, parts, empty=True, alignment=no_flows() if aligned else None)

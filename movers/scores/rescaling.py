@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 __all__ = ["BASELINE_FORMAT", "read_baseline"]
@@ -12,9 +13,9 @@ BASELINE_FORMAT = "movers-baseline-1"
 
 
 def read_baseline(
-    metric: str, path: str | Path, alignment: str, model: str, layer: str, state: int | None
+    metric: str, path: str | Path, expected: Mapping[str, str], state: int | None
 ) -> tuple[float, float, float]:
-    """Precision, recall and F1 of random pairs, for just this metric, alignment, model and layer.
+    """Precision, recall and F1 of random pairs, for just the expected metric, alignment, model, layer and weights.
 
     A file in the format of the `bert-score` package (columns LAYER, P, R, F) serves greedy alignments; it does not name
     its model, so the caller answers for that.
@@ -24,7 +25,7 @@ def read_baseline(
         raise FileNotFoundError(f"{metric}: baseline_path: no such file: {file}")
     text = file.read_text(encoding="utf-8")
     if not text.lstrip().startswith("{"):
-        return _read_table(metric, file, text, alignment, state)
+        return _read_table(metric, file, text, expected["alignment"], state)
     try:
         record = json.loads(text)
         if record["format"] != BASELINE_FORMAT:
@@ -32,10 +33,9 @@ def read_baseline(
         values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
-    expected = {"metric": metric, "alignment": alignment, "model": model, "layer": layer}
-    if alignment == "greedy":
-        del expected["metric"]  # both metrics are the same then
     for name, value in expected.items():
+        if name == "metric" and expected["alignment"] == "greedy":
+            continue  # both metrics are the same then
         if record.get(name) != value:
             raise ValueError(
                 f"{metric}: baseline_path: {file} is for {name} {record.get(name)!r}, but this call has {value!r}"

@@ -70,6 +70,8 @@ class TokenText:
     keys : n keys for IDF tables (token ids, or words)
     cut : bool
         Tokens were left out on request.
+    unknown : bool
+        The text has words that the encoder does not know.
     """
 
     def __init__(
@@ -82,18 +84,25 @@ class TokenText:
         vectors: Vectors,
         keys: Sequence[Any],
         cut: bool,
+        unknown: bool = False,
     ) -> None:
         self.text = text
         self.starts, self.ends, self.words, self.special = starts, ends, words, special
         self.vectors = vectors
         self.keys = keys
         self.cut = cut
+        self.unknown = unknown
         self._bags: dict[Any, Any] = {}
 
     @property
-    def blank(self) -> bool:
-        """No token but special ones."""
+    def empty(self) -> bool:
+        """No token but special ones: nothing to compare."""
         return bool(self.special.all())
+
+    @property
+    def blank(self) -> bool:
+        """Empty, and not for want of vectors: two such texts are alike."""
+        return self.empty and not self.unknown
 
     @cached_property
     def sentences(self) -> NDArray[np.intp]:
@@ -247,6 +256,7 @@ def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool)
                 table[[row for row, _, _, _ in found]],
                 [word for _, word, _, _ in found],
                 cut=False,
+                unknown=count < len(spans),
             ),
         )
 

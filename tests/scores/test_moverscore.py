@@ -384,6 +384,14 @@ def test_blank_texts(alignment: str) -> None:
     assert result["n_empty"] == 3
 
 
+@pytest.mark.parametrize("metric", [moverscore, movers.bertscore_emd, movers.bertscore_hungarian])
+def test_two_texts_of_unknown_words_are_not_alike(metric: Any, vector_file: Callable[..., Path]) -> None:
+    model = str(vector_file({"cat": [1.0, 0.0], "dog": [0.0, 1.0]}))
+    result = metric(["xyzzy", "xyzzy", "cat xyzzy", "", "\u200b"], ["plugh", "cat", "cat", " ", ""], model=model)
+    assert result["scores"] == pytest.approx([0, 0, 1, 1, 1], abs=1e-6)
+    assert result["n_empty"] == 4
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Properties
 
@@ -484,7 +492,8 @@ def test_every_option_that_changes_scores_is_in_the_signature(tiny_bert: Any) ->
         {"window": 64},
         {"truncation": "error"},
     ]
-    found = [moverscore(["Red snow, dogs."], ["A dog."], **options)["signature"] for options in calls]
+    texts = ["Red snow, dogs.", "cats"], ["A dog.", "the cat"]
+    found = [moverscore(*texts, **options)["signature"] for options in calls]
     assert len(set(found)) == len(calls)
     assert found[0] == (
         "moverscore|emb:all-MiniLM-L6-v2@53aa5117|layer:pmeans|subwords:first|special:keep|dtype:float32|"
