@@ -67,7 +67,8 @@ class CrossEncoder(nn.Module):
         """Tokens of both texts that fit beside the three special ones."""
         return self.window - 3
 
-    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> Batch:
+    def batch_rows(self, rows: Sequence[tuple[list[int], list[int]]]) -> Batch:
+        """Token ids of (document, summary) rows, framed and padded."""
         begin, end = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
         width = max(len(document) + len(summary) for document, summary in rows) + 3
         ids = torch.full((len(rows), width), self.tokenizer.pad_token_id or 0)
@@ -87,18 +88,18 @@ class CrossEncoder(nn.Module):
             first, second = self._ids(document), self._ids(summary)
             kept = cut_in_parallel(len(first), len(second), self.room)
             rows.append((first[: kept[0]], second[: kept[1]]))
-        return self._batch(rows)
+        return self.batch_rows(rows)
 
-    def collate_windows(self, document: str, summary: str) -> Batch:
-        """One pair as a batch of all windows of the document, each beside the summary."""
+    def windows(self, document: str, summary: str) -> list[list[tuple[list[int], list[int]]]]:
+        """All of both texts: for each part of the summary the windows of the document, each beside that part."""
         first, second = self._ids(document), self._ids(summary)
-        # a summary longer than half of the window is itself read in halves of the window
+        # a summary that would leave the document less than half of the room is read in parts of that size
         step = max(1, self.room // 2)
-        parts = [second[begin : begin + step] for begin in range(0, len(second), step)] or [[]]
-        rows = []
-        for part in parts:
-            rows += [(first[begin:end], part) for begin, end in document_windows(len(first), len(part), self.room)]
-        return self._batch(rows)
+        parts = [second[begin : begin + step] for begin in range(0, max(1, len(second)), step)]
+        return [
+            [(first[begin:end], part) for begin, end in document_windows(len(first), len(part), self.room)]
+            for part in parts
+        ]
 
     def forward(self, batch: Batch) -> Tensor:
         inputs = dict(batch)

@@ -1,7 +1,7 @@
 """Vectors of a document and a summary → one logit; its sigmoid is the score in [0, 1].
 
-`fc`, `cnn` and `lstm` are the networks of Bao et al. 2020, section 3.2, at the paper's sizes: they read the units of the
-document and then those of the summary as one sequence, padded or cut to the lengths that cover 80 % of the training
+`fc`, `cnn` and `lstm` are the networks of Bao et al. 2020, section 3.2, at the paper's sizes: they read the units of
+the document and then those of the summary as one sequence, padded or cut to the lengths that cover 80 % of the training
 data. `align` does not see positions: it aligns summary sentences with document sentences and judges how well each is
 supported and how much of the document is covered, so that nothing is cut or padded.
 

@@ -29,9 +29,13 @@ __all__ = ["CrossLearner", "Learner", "VectorLearner", "build_learner"]
 class Learner(Protocol):
     """A module and how samples reach it."""
 
-    module: nn.Module
     rate: float
     config: dict[str, Any]
+
+    @property
+    def module(self) -> nn.Module:
+        """What learns."""
+        ...
 
     def lengths(self, samples: Sequence[Sample]) -> list[int]:
         """What to sort by so that a batch pads little."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -15,11 +15,12 @@ from movers.version import VERSION
 if TYPE_CHECKING:
     from movers.quality.training import TrainingOptions
 
-__all__ = ["SHIPPED", "QualityModel", "load_model", "save_model"]
+__all__ = ["SHIPPED", "QualityModel", "check_model", "load_model", "save_model"]
 
 #: The name of the model that comes with the package.
 SHIPPED = "shipped"
 _FORMAT = 1
+_METRIC = "reference_free_summary_quality"
 
 
 @dataclass(frozen=True)
@@ -57,31 +58,39 @@ def save_model(folder: Path, learner: Any, options: TrainingOptions, record: dic
     if learner.config["unit"] == "cross":
         learner.module.transformer.config.to_json_file(folder / "transformer.json", use_diff=False)
         learner.module.tokenizer.save_pretrained(folder / "tokenizer")
-    config = {**learner.config, "metric": "reference_free_summary_quality", "format": _FORMAT, "movers": VERSION}
+    config = {**learner.config, "metric": _METRIC, "format": _FORMAT, "movers": VERSION}
     replace_file(folder / "config.json", json.dumps(config, indent=1).encode())
     replace_file(folder / "record.json", json.dumps(record, indent=1).encode())
     replace_file(folder / "README.md", _card(config, record).encode())
     return load_model(folder)
 
 
-def load_model(model: str | Path | QualityModel = SHIPPED) -> QualityModel:
-    """The shipped model by its name, a saved one by its folder, or a model itself."""
+def check_model(model: Any) -> None:
+    """Raise if `model` names no model; loads nothing."""
     if isinstance(model, QualityModel):
-        return model
+        return
     if not isinstance(model, str | Path):
         raise TypeError(
-            f"reference_free_summary_quality: model: expected 'shipped', a folder or a QualityModel, "
-            f"but got {type(model).__name__}"
+            f"{_METRIC}: model: expected 'shipped', a folder or a QualityModel, but got {type(model).__name__}"
         )
-    if str(model) == SHIPPED:
-        folder = Path(str(resources.files("movers.quality") / "shipped"))
-    else:
-        folder = Path(model)
-        if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
-            raise FileNotFoundError(
-                f"reference_free_summary_quality: model: expected 'shipped' or a folder with config.json and "
-                f"model.safetensors, as `movers train quality` writes it, but got {str(model)!r}"
-            )
+    folder = _folder(model)
+    if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
+        raise FileNotFoundError(
+            f"{_METRIC}: model: expected 'shipped' or a folder with config.json and model.safetensors, "
+            f"as `movers train quality` writes it, but got {str(model)!r}"
+        )
+
+
+def _folder(model: str | Path) -> Path:
+    return Path(str(resources.files("movers.quality") / "shipped")) if str(model) == SHIPPED else Path(model)
+
+
+def load_model(model: str | Path | QualityModel = SHIPPED) -> QualityModel:
+    """The shipped model by its name, a saved one by its folder, or a model itself."""
+    check_model(model)
+    if isinstance(model, QualityModel):
+        return model
+    folder = _folder(model)
     digest = sha256_of(folder / "model.safetensors")
     return _load(str(folder.resolve()), digest, SHIPPED if str(model) == SHIPPED else folder.resolve().name)
 
@@ -92,10 +101,8 @@ def _load(folder: str, digest: str, name: str) -> QualityModel:
 
     path = Path(folder)
     config = json.loads((path / "config.json").read_text())
-    if config.get("metric") != "reference_free_summary_quality" or config.get("format", 0) > _FORMAT:
-        raise ValueError(
-            f"reference_free_summary_quality: model: {folder!r} is not a model of this metric that movers {VERSION} reads"
-        )
+    if config.get("metric") != _METRIC or config.get("format", 0) > _FORMAT:
+        raise ValueError(f"{_METRIC}: model: {folder!r} is not a model of this metric that movers {VERSION} reads")
     if config["unit"] == "cross":
         from movers.quality.cross import load_cross_encoder
 
@@ -139,11 +146,3 @@ def _card(config: dict[str, Any], record: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def options_of(record: dict[str, Any]) -> TrainingOptions:
-    """The options a recorded model was trained with."""
-    from movers.quality.training import TrainingOptions
-
-    known = asdict(TrainingOptions())
-    return TrainingOptions(**{name: value for name, value in record["options"].items() if name in known})

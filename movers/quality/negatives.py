@@ -27,6 +27,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+Rng = np.random.Generator
+#: Sentences of a summary with a fault, and the share of its tokens that is wrong.
+Faulty = tuple[list[str], float]
 Negatives = Literal["cross", "add", "delete", "replace", "mix", "broad"]
 
 #: The paper's four ways, in the order in which ``mix`` takes them in turn.
@@ -109,7 +112,9 @@ def add_tokens(tokens: Sequence[str], count: int, vocabulary: Sequence[str], rng
             out.append(" " + vocabulary[int(words[taken])])
             taken += 1
         if position < len(tokens):
-            out.append(tokens[position])
+            token = tokens[position]
+            # the first word of a text, or one after a quotation mark, has no space before it
+            out.append(" " + token if token[0].isalnum() and taken and places[taken - 1] == position else token)
     return out
 
 
@@ -187,18 +192,18 @@ def _pick(count: int, share: float, rng: np.random.Generator) -> list[int]:
     return sorted(rng.choice(count, size=size, replace=False).tolist())
 
 
-def _missing(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _missing(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     if len(base) < 2:
         return _broken(base, pair, other, share, rng)
     gone = _pick(len(base), min(share, 1 - 1 / len(base)), rng)
     return [s for i, s in enumerate(base) if i not in gone], _count([base[i] for i in gone]) / _count(base)
 
 
-def _foreign(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _foreign(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     return _sentences_from(base, other.summary_sentences, share, rng)
 
 
-def _aside(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _aside(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     late = pair.document_sentences[len(pair.document_sentences) // 4 :]
     return _sentences_from(base, late, share, rng)
 
@@ -216,7 +221,7 @@ def _sentences_from(
     return out, _count([out[i] for i in places]) / max(1, _count(out))
 
 
-def _repeated(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _repeated(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """Whole sentences again, at the end or at once; or a run of words again at once."""
     if rng.random() < 0.5:
         again = [base[i] for i in _pick(len(base), share, rng)]
@@ -234,11 +239,11 @@ def _repeated(base: list[str], pair: Pair, other: Pair, share: float, rng: np.ra
     return out, repeated / _count(out)
 
 
-def _misplaced(
-    base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator
-) -> tuple[list[str], float]:
+def _misplaced(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """Words of the document where other words stood; capitals and numbers change places with their like."""
-    words = [token.strip() for token in split_tokens(pair.document) if re.search(r"\w\w", token) or token.strip().isdigit()]
+    words = [
+        token.strip() for token in split_tokens(pair.document) if re.search(r"\w\w", token) or token.strip().isdigit()
+    ]
     names = [word for word in words if word[0].isupper() or word[0].isdigit()]
     tokens = [split_tokens(sentence) for sentence in base]
     places = [(i, j) for i, sentence in enumerate(tokens) for j, token in enumerate(sentence) if len(token.strip()) > 2]
@@ -257,7 +262,7 @@ def _misplaced(
     return ["".join(sentence) for sentence in tokens], changed / _count(base)
 
 
-def _glued(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _glued(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """The beginning of one sentence and the end of another of the document."""
     out = list(base)
     lost = 0
@@ -275,7 +280,7 @@ def _glued(base: list[str], pair: Pair, other: Pair, share: float, rng: np.rando
     return out, lost / max(1, _count(out))
 
 
-def _broken(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _broken(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """The text breaks off, or sentences lose their end."""
     out = list(base)
     lost = 0
@@ -290,7 +295,7 @@ def _broken(base: list[str], pair: Pair, other: Pair, share: float, rng: np.rand
     return out, min(1.0, lost / total + 0.25)
 
 
-def _shuffled(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _shuffled(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """Words out of order inside a window of each chosen sentence."""
     out = list(base)
     moved = 0
@@ -308,7 +313,7 @@ def _shuffled(base: list[str], pair: Pair, other: Pair, share: float, rng: np.ra
     return out, moved / max(1, _count(base))
 
 
-def _padded(base: list[str], pair: Pair, other: Pair, share: float, rng: np.random.Generator) -> tuple[list[str], float]:
+def _padded(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """A summary that does not stop: sentences of the document go on after it."""
     pool = [s for s in pair.document_sentences if s not in base]
     if not pool:
@@ -317,7 +322,7 @@ def _padded(base: list[str], pair: Pair, other: Pair, share: float, rng: np.rand
     return [*base, *more], _count(more) / (_count(base) + _count(more))
 
 
-_FAULTS: dict[str, Callable[[list[str], Pair, Pair, float, np.random.Generator], tuple[list[str], float]]] = {
+_FAULTS: dict[str, Callable[[list[str], Pair, Pair, float, Rng], Faulty]] = {
     "missing": _missing, "foreign": _foreign, "aside": _aside, "repeated": _repeated, "misplaced": _misplaced,
     "glued": _glued, "broken": _broken, "shuffled": _shuffled, "padded": _padded,
 }  # fmt: skip

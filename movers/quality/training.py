@@ -21,7 +21,7 @@ from movers.encoders.cache import replace_file
 from movers.inputs import check_choice, check_positive
 from movers.quality.data import SPLITS, DocumentSummary, data_digest, split_rows
 from movers.quality.negatives import Negatives, Pair, Sample, build_vocabulary, make_samples
-from movers.quality.vectors import Unit, VectorStore, split_units
+from movers.quality.vectors import Unit, split_units
 from movers.version import VERSION
 
 if TYPE_CHECKING:
@@ -208,7 +208,8 @@ def _claim(output: Path, run: dict[str, Any]) -> None:
             changed = sorted(key for key in run["options"] if held.get("options", {}).get(key) != run["options"][key])
             what = ", ".join(changed) if changed else "data or version"
             raise ValueError(
-                f"{_METRIC}: output: {str(output)!r} holds a run that differs in {what}; take another folder or remove it"
+                f"{_METRIC}: output: {str(output)!r} holds a run that differs in {what}; "
+                "take another folder or remove it"
             )
         return
     if output.is_dir() and any(output.iterdir()):
@@ -249,7 +250,9 @@ def _epochs(
             torch.manual_seed(options.seed * 10_007 + epoch)  # dropout
             module.train()
             total = 0.0
-            batches = _batches(learner.lengths(training), options.batch, np.random.default_rng([options.seed, epoch, 1]))
+            batches = _batches(
+                learner.lengths(training), options.batch, np.random.default_rng([options.seed, epoch, 1])
+            )
             for chosen in tqdm(batches, desc=f"epoch {epoch}", leave=False, disable=_disable(progress)):
                 logits = learner.logits([training[place] for place in chosen])
                 labels = torch.tensor([training[place].label for place in chosen])
@@ -314,7 +317,7 @@ def _load_optimiser(optimiser: Any, tensors: dict[str, Any]) -> None:
 
 
 def _batches(lengths: Sequence[int], size: int, rng: np.random.Generator) -> list[list[int]]:
-    """Shuffled batches of samples of about equal length: sorted inside pools of 16 batches, so that little is padded."""
+    """Shuffled batches of samples of about equal length (sorted inside pools of 16 batches: little is padded)."""
     order = rng.permutation(len(lengths))
     batches = []
     for begin in range(0, len(order), 16 * size):

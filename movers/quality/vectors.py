@@ -21,7 +21,17 @@ from movers.texts import WordRules, split_sentences
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["EncodedText", "SentenceAndTokens", "Unit", "UnitVectors", "VectorStore", "assemble", "encode_texts", "encode_units", "split_units"]
+__all__ = [
+    "EncodedText",
+    "SentenceAndTokens",
+    "Unit",
+    "UnitVectors",
+    "VectorStore",
+    "assemble",
+    "encode_texts",
+    "encode_units",
+    "split_units",
+]
 
 Unit = Literal["words", "sentences", "cross"]
 Array = NDArray[Any]
