@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, get_args
+from typing import Any
 
-from movers.quality.negatives import Negatives
+__all__ = ["NEGATIVES", "add_parser", "run"]
 
-__all__ = ["add_parser", "run"]
+#: As in `movers.quality.negatives`, which imports numpy: too heavy for a help text.
+NEGATIVES = ("cross", "add", "delete", "replace", "mix", "broad")
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -23,7 +24,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         required=True,
         nargs="+",
         metavar="FILE_OR_DATASET",
-        help="files (jsonl, json, csv, parquet, arrow; jsonl.gz, json.gz) or Hub data sets (name or name:configuration)",
+        help="files (jsonl, json, csv, parquet, arrow; also jsonl.gz, json.gz) or Hub data sets (name[:configuration])",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="folder of the model: new, or of a stopped run")
     parser.add_argument("--source-column", metavar="NAME", help="column of the documents (default: by usual names)")
@@ -38,7 +39,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "(default: sentences, or words with a static encoder)",
     )
     parser.add_argument("--head", choices=("fc", "cnn", "lstm", "align"), help="network (default: align; words: lstm)")
-    parser.add_argument("--negatives", choices=get_args(Negatives), default="mix", help="bad samples (default: mix)")
+    parser.add_argument("--negatives", choices=NEGATIVES, default="mix", help="bad samples (default: mix)")
     parser.add_argument("--fakes", type=int, default=1, help="bad samples a document (default: 1)")
     parser.add_argument("--optimiser", choices=("rmsprop", "adamw"), default="rmsprop")
     parser.add_argument("--rate", type=float, help="learning rate (default: 0.001; cross: 0.00003)")

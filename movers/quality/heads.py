@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ __all__ = [
 
 HeadName = Literal["fc", "cnn", "lstm", "align"]
 Batch = dict[str, Tensor]
+LossFunction = Callable[[Tensor, Tensor], Tensor]
 _WORD = re.compile(r"\w+")
 
 
@@ -65,6 +66,10 @@ class Head(nn.Module):
 
     def collate(self, pairs: Sequence[PairInput]) -> Batch:
         raise NotImplementedError
+
+    def loss(self, batch: Batch, labels: Tensor, kinds: Sequence[str], loss_of: LossFunction) -> Tensor:
+        """What training lowers, for samples of the given labels and kinds."""
+        return loss_of(self(batch), labels)
 
 
 class _SequenceHead(Head):
@@ -277,17 +282,23 @@ class AlignHead(Head):
     r"""Alignment of sentences and tokens, times how intact the summary's language is.
 
     .. math::
-        p = \sigma(g(x)) \cdot \exp\Big(-\sum_k u_k\, c_k(u, \ell)\Big)
+        p = \sigma(g(x)) \cdot t\Big(\exp\big(-\sum_k u_k\, c_k(u, \ell)\big)\Big)
 
     :math:`g` is a monotone network over the alignment features x; :math:`u_k` is the mean over the summary's tokens of
     damage k that a small network sees in a token's vector (a word that does not belong, a gap); :math:`c_k \ge 0` is
     what such damage costs, given all damage and the logarithm :math:`\ell` of the number of tokens. Without damage
-    the second factor is 1, whatever the length.
+    the exponential is 1, whatever the length. The tolerance :math:`t(v) = 1 - \max(0, 1 - v - \theta) / (1 - \theta)`
+    makes the second factor exactly 1 for language that is about as intact as people's own: which of two sound
+    summaries is better is left to the alignment.
     """
 
     reads_tokens = True
+    #: Damage below this is no more than good summaries seem to have.
+    tolerance = 0.15
+    #: Samples whose label is about their language alone: these teach the second factor.
+    language_kinds = frozenset({"original", "extract", "add", "delete", "replace", "shuffled"})
 
-    def __init__(self, dimension: int, hidden: int = 16, token_hidden: int = 48, kinds: int = 4) -> None:
+    def __init__(self, dimension: int, hidden: int = 16, token_hidden: int = 64, kinds: int = 4) -> None:
         super().__init__()
         self.dimension = dimension
         self.quality = _Monotone(len(FEATURES), hidden)
@@ -326,19 +337,36 @@ class AlignHead(Head):
         return self.damage(self.token(self.norm(tokens))).sigmoid()
 
     def parts(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(B,) logits of the alignment's quality and (B,) logarithms of intactness (0 = intact)."""
+        """(B,) logits of the alignment's quality and (B,) how intact the language is, in (0, 1]."""
         quality = self.quality((batch["features"] - self.center) / self.scale)
         mask = batch["mask"].unsqueeze(-1)
         count = mask.sum(1)
         mean = (self.token_damage(batch["tokens"]) * mask).sum(1) / count
         cost = functional.softplus(self.cost(torch.cat([mean, count.log() / 4], dim=-1)))
-        return quality, -(mean * cost).sum(-1)
+        return quality, torch.exp(-(mean * cost).sum(-1))
+
+    def combine(self, quality: Tensor, intact: Tensor) -> Tensor:
+        """(B,) logits of the product."""
+        factor = 1 - functional.relu(1 - intact - self.tolerance) / (1 - self.tolerance)
+        log_score = (functional.logsigmoid(quality) + factor.clamp(min=1e-6).log()).clamp(max=-1e-6)
+        # log p - log(1 - p): the loop works with logits
+        return log_score - torch.log(-torch.expm1(log_score))
 
     def forward(self, batch: Batch) -> Tensor:
+        return self.combine(*self.parts(batch))
+
+    def loss(self, batch: Batch, labels: Tensor, kinds: Sequence[str], loss_of: LossFunction) -> Tensor:
+        """The score's loss, and beside it the mean square error of the second factor where the label is about it.
+
+        The score teaches the alignment alone: left to itself it would also explain faults of content by the style of
+        the tokens.
+        """
         quality, intact = self.parts(batch)
-        log_score = (functional.logsigmoid(quality) + intact).clamp(max=-1e-6)
-        # log p - log(1 - p): the loop works with logits, here of a product
-        return log_score - torch.log(-torch.expm1(log_score))
+        loss = loss_of(self.combine(quality, intact.detach()), labels)
+        chosen = torch.tensor([kind in self.language_kinds for kind in kinds])
+        if bool(chosen.any()):
+            loss = loss + functional.mse_loss(intact[chosen], labels[chosen])
+        return loss
 
 
 def build_head(config: Mapping[str, Any]) -> Head:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from movers.encoders import load_encoder
 from movers.quality.cross import CrossEncoder, load_cross_encoder
-from movers.quality.heads import AlignHead, Head, PairInput, align, build_head
+from movers.quality.heads import AlignHead, Head, LossFunction, PairInput, align, build_head
 from movers.quality.negatives import Pair, Sample
 from movers.quality.vectors import EncodedText, Unit, VectorStore, split_units
 
@@ -42,7 +42,11 @@ class Learner(Protocol):
         ...
 
     def logits(self, samples: Sequence[Sample]) -> Tensor:
-        """(B,) logits, with gradient."""
+        """(B,) logits."""
+        ...
+
+    def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
+        """What a step of training lowers."""
         ...
 
     def predict(self, samples: Sequence[Sample]) -> list[float]:
@@ -60,6 +64,10 @@ def _predict(learner: Learner, samples: Sequence[Sample], size: int = 64) -> lis
             scores[chosen] = learner.logits([samples[place] for place in chosen]).double().sigmoid().numpy()
     # a blank summary is 0 by definition; the network never judges one
     return [float(score) if samples[place].summary.strip() else 0.0 for place, score in enumerate(scores)]
+
+
+def _labels(samples: Sequence[Sample]) -> Tensor:
+    return torch.tensor([sample.label for sample in samples])
 
 
 def covering_length(counts: Sequence[int], share: float = 0.8) -> int:
@@ -149,6 +157,10 @@ class VectorLearner:
     def logits(self, samples: Sequence[Sample]) -> Tensor:
         return self.module(self.module.collate([self._input(sample) for sample in samples]))
 
+    def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
+        batch = self.module.collate([self._input(sample) for sample in samples])
+        return self.module.loss(batch, _labels(samples), [sample.kind for sample in samples], loss_of)
+
     def predict(self, samples: Sequence[Sample]) -> list[float]:
         return _predict(self, samples)
 
@@ -174,6 +186,9 @@ class CrossLearner:
     def logits(self, samples: Sequence[Sample]) -> Tensor:
         texts = [(self._pairs[sample.row].document, sample.summary) for sample in samples]
         return self.module(self.module.collate_cut(texts))
+
+    def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
+        return loss_of(self.logits(samples), _labels(samples))
 
     def predict(self, samples: Sequence[Sample]) -> list[float]:
         return _predict(self, samples, size=16)

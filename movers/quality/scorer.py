@@ -19,7 +19,7 @@ import numpy as np
 
 from movers.inputs import check_choice, check_options, check_pairs, check_positive
 from movers.scores.options import DTYPES
-from movers.scores.pairs import Comparison, Example, Scorer, collect, score_stream
+from movers.scores.pairs import Comparison, Scorer, collect, score_stream
 from movers.signature import signature
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def quality_scorer(name: str, options: QualityOptions, corpus: object = None) ->
         "docs": options.doc_reduce,
         "dtype": options.dtype,
     }
-    common: dict[str, Any] = {"multi_ref": "mean", "threads": options.threads, "progress": options.progress}
+    common: dict[str, Any] = {"multi_ref": options.doc_reduce, "threads": options.threads, "progress": options.progress}
     if model.config["unit"] == "cross":
         module = model.module
 
@@ -144,7 +144,7 @@ def _compare_vectors(model: QualityModel, summary: EncodedText, document: Encode
         if isinstance(head, AlignHead):
             quality, intact = head.parts(batch)
             told["alignment_quality"] = float(quality.sigmoid())
-            told["intact"] = float(intact.exp())
+            told["intact"] = float(intact)
             told["features"] = _named(features)
     return Comparison(score, alignment=told)
 
@@ -196,15 +196,11 @@ def _compare_texts(module: Any, summary: str, document: str, account: bool) -> C
     return Comparison(score, alignment=told)
 
 
-def _summed(example: Example, documents: int) -> Example:
-    return example._replace(score=example.score * documents)
-
-
 def reference_free_summary_quality(
     predictions: Sequence[str],
     sources: Sequence[str] | Sequence[Sequence[str]],
     *,
-    return_account: bool = False,
+    return_alignment: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     """Score summaries against their documents, without references.
@@ -215,8 +211,8 @@ def reference_free_summary_quality(
         Summaries.
     sources
         For each summary its document, or the list of documents it covers.
-    return_account
-        Add `accounts`: for each summary a list, one a document, of which summary sentences the document supports and
+    return_alignment
+        Add `alignments`: for each summary a list, one a document, of which summary sentences the document supports and
         which parts of the document are covered.
     **options
         See `QualityOptions`.
@@ -225,25 +221,17 @@ def reference_free_summary_quality(
     -------
     dict
         `score` (mean), `scores`, `signature`, `n_empty`, `n_unfiltered` and `n_truncated` (always 0: nothing is
-        filtered or cut), and `accounts` on request.
+        filtered or cut), and `alignments` on request.
 
     >>> result = reference_free_summary_quality(["Rain flooded the town."], ["Heavy rain fell. It flooded the town."])
     >>> 0 < result["score"] < 1
     True
     """
     check_options(_NAME, options, [item.name for item in fields(QualityOptions)])
-    check_choice(_NAME, "return_account", return_account, (True, False))
+    check_choice(_NAME, "return_alignment", return_alignment, (True, False))
     texts, groups = check_pairs(_NAME, predictions, sources, "sources")
     settled = QualityOptions(**options).check()
     scorer = quality_scorer(_NAME, settled)
     pairs = zip(texts, groups, strict=True)
-    examples = list(score_stream(scorer, pairs, total=len(texts), return_alignment=return_account))
-    if settled.doc_reduce == "sum":
-        examples = [_summed(example, len(group)) for example, group in zip(examples, groups, strict=True)]
-    result = collect(scorer, examples)
-    if return_account:
-        result["accounts"] = [
-            [{"source_index": told.pop("reference_index"), **told} for told in accounts]
-            for accounts in result.pop("alignments")
-        ]
-    return result
+    examples = list(score_stream(scorer, pairs, total=len(texts), return_alignment=return_alignment))
+    return collect(scorer, examples)

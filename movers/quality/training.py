@@ -254,9 +254,7 @@ def _epochs(
                 learner.lengths(training), options.batch, np.random.default_rng([options.seed, epoch, 1])
             )
             for chosen in tqdm(batches, desc=f"epoch {epoch}", leave=False, disable=_disable(progress)):
-                logits = learner.logits([training[place] for place in chosen])
-                labels = torch.tensor([training[place].label for place in chosen])
-                loss = loss_of(logits, labels)
+                loss = learner.loss([training[place] for place in chosen], loss_of)
                 optimiser.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(wanted, 1.0)

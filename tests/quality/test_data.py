@@ -77,7 +77,8 @@ def test_samples_borrow_nothing_from_another_side() -> None:
     # every word of a row carries the row's number, so that a borrowed word tells where it came from
     data = [
         DocumentSummary(
-            " ".join(f"Doc{n} says{n} thing{n}{'abcdefgh'[k]} here{n}." for k in range(8)), f"Sum{n} one{n}. Sum{n} two{n}."
+            " ".join(f"Doc{n} says{n} thing{n}{'abcdefgh'[k]} here{n}." for k in range(8)),
+            f"Sum{n} one{n}. Sum{n} two{n}.",
         )
         for n in range(60)
     ]
