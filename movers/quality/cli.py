@@ -43,6 +43,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--fakes", type=int, default=1, help="bad samples a document (default: 1)")
     parser.add_argument("--optimiser", choices=("rmsprop", "adamw"), default="rmsprop")
     parser.add_argument("--rate", type=float, help="learning rate (default: 0.001; cross: 0.00003)")
+    parser.add_argument("--schedule", choices=("constant", "linear"), default="constant", help="of the learning rate")
     parser.add_argument("--batch", type=int, default=32, help="samples a step (default: 32)")
     parser.add_argument("--epochs", type=int, default=30, help="at most so many (default: 30)")
     parser.add_argument("--patience", type=int, default=3, help="epochs without a better validation loss (default: 3)")
@@ -73,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         fakes=arguments.fakes,
         optimiser=arguments.optimiser,
         rate=arguments.rate,
+        schedule=arguments.schedule,
         batch=arguments.batch,
         epochs=arguments.epochs,
         patience=arguments.patience,

@@ -188,7 +188,7 @@ class CrossLearner:
         return self.module(self.module.collate_cut(texts))
 
     def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
-        return loss_of(self.logits(samples), _labels(samples))
+        return loss_of(self.logits(samples), _labels(samples)).mean()
 
     def predict(self, samples: Sequence[Sample]) -> list[float]:
         return _predict(self, samples, size=16)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from movers.quality.model import QualityModel
     from movers.quality.vectors import EncodedText
 
-__all__ = ["QualityOptions", "quality_scorer", "reference_free_summary_quality"]
+__all__ = ["QualityOptions", "compare_vectors", "quality_scorer", "reference_free_summary_quality"]
 
 _NAME = "reference_free_summary_quality"
 DocReduce = Literal["mean", "sum"]
@@ -115,14 +115,14 @@ def quality_scorer(name: str, options: QualityOptions, corpus: object = None) ->
         return encode_texts(texts, encoder, unit, lang=lang, batch_tokens=options.batch_tokens)
 
     def compare(summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
-        return _compare_vectors(model, summary, document, account)
+        return compare_vectors(model, summary, document, account)
 
     window = getattr(encoder, "sentence_window", None)
     line = {**line, "emb": encoder.identity, "lang": lang, "window": window}
     return Scorer(name, signature(name, line), read, compare, **common)
 
 
-def _compare_vectors(model: QualityModel, summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
+def compare_vectors(model: QualityModel, summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
     """One pair through a head; alone, so that no other pair can touch its score."""
     import torch
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingOptions", "evaluate_samples", "train"]
 
 Optimiser = Literal["rmsprop", "adamw"]
+Schedule = Literal["constant", "linear"]
 Head = Literal["fc", "cnn", "lstm", "align"]
 _METRIC = "train quality"
 
@@ -54,6 +55,8 @@ class TrainingOptions:
         The paper uses RMSProp.
     rate
         Learning rate; 0.001, or 0.00003 when a transformer is fine-tuned, if None.
+    schedule : {"constant", "linear"}
+        The rate stays, as in the paper, or falls in a line, epoch by epoch, to nothing after the last.
     epochs, patience
         At most so many epochs; stop when the validation loss has not fallen for `patience` of them.
     window
@@ -67,6 +70,7 @@ class TrainingOptions:
     fakes: int = 1
     optimiser: Optimiser = "rmsprop"
     rate: float | None = None
+    schedule: Schedule = "constant"
     batch: int = 32
     epochs: int = 30
     patience: int = 3
@@ -76,7 +80,12 @@ class TrainingOptions:
 
     def check(self) -> TrainingOptions:
         """Itself, if every option is valid."""
-        for name, choices in (("head", Head), ("negatives", Negatives), ("optimiser", Optimiser)):
+        for name, choices in (
+            ("head", Head),
+            ("negatives", Negatives),
+            ("optimiser", Optimiser),
+            ("schedule", Schedule),
+        ):
             check_choice(_METRIC, name, getattr(self, name), choices)
         if self.unit is not None:
             check_choice(_METRIC, "unit", self.unit, get_args(Unit))
@@ -132,8 +141,8 @@ def _loss(options: TrainingOptions) -> Callable[[Any, Any], Any]:
     from torch.nn import functional
 
     if options.negatives in ("add", "delete", "replace"):
-        return lambda logits, labels: functional.mse_loss(logits.sigmoid(), labels)
-    return functional.binary_cross_entropy_with_logits
+        return lambda logits, labels: (logits.sigmoid() - labels).square()
+    return lambda logits, labels: functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
 def train(
@@ -248,6 +257,9 @@ def _epochs(
             epoch = len(curve)
             began = time.perf_counter()
             torch.manual_seed(options.seed * 10_007 + epoch)  # dropout
+            if options.schedule == "linear":
+                for group in optimiser.param_groups:
+                    group["lr"] = rate * (1 - epoch / options.epochs)
             module.train()
             total = 0.0
             batches = _batches(
@@ -261,7 +273,7 @@ def _epochs(
                 optimiser.step()
                 total += float(loss.detach()) * len(chosen)
             predicted = torch.tensor(learner.predict(validation), dtype=torch.float64).clamp(1e-7, 1 - 1e-7)
-            measured = float(loss_of(predicted.logit(), truth.double()))
+            measured = float(loss_of(predicted.logit(), truth.double()).mean())
             found = evaluate_samples(predicted.tolist(), validation)
             curve.append(
                 {
