@@ -1,6 +1,6 @@
 """Agreement with people (the paper's Tables 5 to 8) on three judged sets, beside untrained baselines.
 
-    MOVERS_DATA=… python -m benchmarks.quality.people [--model DIR]
+    MOVERS_DATA=… python benchmarks/quality/people.py [--model DIR]
 
 SummEval: summary-level Spearman (mean over documents) on four aspects, on the first 50 documents, which choices may
 look at, and on the other 50, which count; intervals are 95 % by bootstrap over documents. QAGS: Pearson. Ranked pairs:
@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from quality_common import Library, data_folder, read_rows, save, score_pairs
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from benchmarks.quality.common import Library, data_folder, read_rows, save, score_pairs
 from movers.quality.heads import FEATURES, align
 from movers.quality.model import load_model
 
