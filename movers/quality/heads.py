@@ -143,6 +143,10 @@ FEATURES = (
 _CENTRAL = 5.0  # sharpness of the weights that central document sentences get in `central_coverage`
 
 
+def _single(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(vectors, np.float32)
+
+
 def match_tokens(document: EncodedText, summary: EncodedText, neighbours: int = 3) -> NDArray[np.float32]:
     """How well each token of the summary is found in the document.
 
@@ -161,10 +165,10 @@ def match_tokens(document: EncodedText, summary: EncodedText, neighbours: int = 
     """
     if not len(summary.tokens) or not len(document.tokens):
         return np.zeros((len(summary.tokens), 2), np.float32)
-    cosines = summary.tokens.astype(np.float32) @ document.tokens.astype(np.float32).T  # (t, N)
+    cosines = _single(summary.tokens) @ _single(document.tokens).T  # (t, N)
     present, begins = np.unique(document.owners, return_index=True)  # a sentence of unreadable signs has no tokens
     by_sentence = np.maximum.reduceat(cosines, begins, axis=1)  # (t, n)
-    nearness = summary.vectors.astype(np.float32) @ document.vectors[present].astype(np.float32).T  # (m, n)
+    nearness = _single(summary.vectors) @ _single(document.vectors[present]).T  # (m, n)
     count = min(neighbours, len(present))
     nearest = np.argpartition(-nearness, count - 1, axis=1)[:, :count]  # (m, count)
     local = np.take_along_axis(by_sentence, nearest[summary.owners], axis=1).max(axis=1)
@@ -224,8 +228,7 @@ def align(document: EncodedText, summary: EncodedText) -> Alignment:
 
     None hangs on the order of the document's sentences, nor on how many pairs are scored at once.
     """
-    source = document.vectors.astype(np.float32)
-    target = summary.vectors.astype(np.float32)
+    source, target = _single(document.vectors), _single(summary.vectors)
     cosines = target @ source.T
     match = match_tokens(document, summary)
     if not len(match):  # signs that the tokenizer does not know: nothing is matched

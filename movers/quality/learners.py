@@ -6,6 +6,7 @@ This module imports torch; import it late.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -137,11 +138,15 @@ class VectorLearner:
         from tqdm import tqdm
 
         disable = None if progress is None else not progress
+        row, document = -1, _UNREAD
         for sample in tqdm(samples, desc="align", unit=" pairs", disable=disable):
             summary = self._store.text(self._summaries[sample.summary])
-            if not summary.blank:
-                document = self._store.text(self._documents[sample.row])
-                self._features[sample.row, sample.summary] = align(document, summary).features
+            if summary.blank:
+                continue
+            if sample.row != row:  # samples of a document stand together: make its vectors floats once
+                row, stored = sample.row, self._store.text(self._documents[sample.row])
+                document = replace(stored, tokens=np.asarray(stored.tokens, np.float32))
+            self._features[sample.row, sample.summary] = align(document, summary).features
         head.calibrate(np.stack(list(self._features.values())))
 
     def _input(self, sample: Sample) -> PairInput:
