@@ -12,7 +12,7 @@ from movers.module import TextMetric, text_metric_info  # From: git+https://gith
 _CITATION = """\
 @article{bao2020endtoend,
     title = "End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization",
-    author = "Bao, Forrest Sheng and Li, Hebi and Luo, Ge and Chen, Cen and Yang, Yinfei and He, Youbiao and Chen, Minghui",
+    author = "Bao, Forrest Sheng and others",
     journal = "arXiv preprint arXiv:2005.06377",
     year = "2020",
     url = "https://arxiv.org/abs/2005.06377",

@@ -5,8 +5,8 @@ r"""Reference-free summary quality: a summary against its document(s), without a
 f is a trained model, see `movers.quality.heads`; with `doc_reduce="sum"` the sum over the documents is not divided, as
 in the paper. A blank summary scores 0.
 
-Reference: F. S. Bao, H. Li, G. Luo, C. Chen, Y. Yang, Y. He, C. Chen. End-to-end Semantics-based Summary Quality
-Assessment for Single-document Summarization. arXiv:2005.06377, 2020.
+Reference: F. S. Bao et al. End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization.
+arXiv:2005.06377, 2020.
 """
 
 from __future__ import annotations
