@@ -113,8 +113,8 @@ def main() -> None:
             "",
             f"Model `{shipped['result']['model']}`. Accuracy on own and cross pairs (5 a document, threshold at one "
             "half), share of cross pairs that score below the own pair, Pearson correlation with the label of mutated "
-            "summaries (6 a document), together and for each kind. `train_cnndm` is the test side of its training corpus; the "
-            "others are sets it has never seen.",
+            "summaries (6 a document), together and for each kind. `train_cnndm` is the test side of its training "
+            "corpus; the others are sets it has never seen.",
             "",
             *table(["set", "documents", "accuracy", "own above cross", "mutation", "add", "delete", "replace"], rows),
         ]
@@ -164,8 +164,16 @@ def main() -> None:
             "",
         ]
     if (found := load("designs")) is not None:
-        lines += ["## Designs of the aligning head", "", found["note"], ""]
-        lines += table(found["head"], found["rows"])
+        names = ["accuracy", "mutation", *ASPECTS]
+        rows = [[name, *(number(row[key]) for key in names)] for name, row in found["table"].items()]
+        lines += [
+            "## Designs of the aligning head",
+            "",
+            "Each trained on the same samples with the same language factor. Accuracy and mutation on the validation "
+            "side, Spearman with people on the first half of SummEval, which choices may look at.",
+            "",
+            *table(["design", *names], rows),
+        ]
     lines += ["Environment: " + ", ".join(f"{name} {value}" for name, value in environment.items()) + ".", ""]
     (HERE / "RESULTS.md").write_text("\n".join(lines))
     print(f"wrote {HERE / 'RESULTS.md'}")

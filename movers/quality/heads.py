@@ -263,10 +263,10 @@ class _Monotone(nn.Module):
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__()
-        self.inner = nn.Parameter(torch.randn(hidden, features) * 0.3 - 2.0)
+        self.inner = nn.Parameter(torch.randn(hidden, features) * 0.3 - 1.0)
         self.shift = nn.Parameter(torch.randn(hidden))
-        self.outer = nn.Parameter(torch.randn(hidden) * 0.3 - 1.0)
-        self.linear = nn.Parameter(torch.full((features,), -3.0))
+        self.outer = nn.Parameter(torch.randn(hidden) * 0.3)
+        self.linear = nn.Parameter(torch.full((features,), -2.0))
         self.bias = nn.Parameter(torch.zeros(()))
 
     def forward(self, features: Tensor) -> Tensor:
@@ -281,9 +281,10 @@ class AlignHead(Head):
         p = \sigma(g(x)) \cdot t\Big(\exp\big(-\sum_k u_k\, c_k(u, \ell)\big)\Big)
 
     :math:`g` is a monotone network over the alignment features x; :math:`u_k` is the mean over the summary's tokens of
-    damage k that a small network sees in a token's vector (a word that does not belong, a gap); :math:`c_k \ge 0` is
-    what such damage costs, given all damage and the logarithm :math:`\ell` of the number of tokens. Without damage
-    the exponential is 1, whatever the length. The tolerance :math:`t(v) = 1 - \max(0, 1 - v - \theta) / (1 - \theta)`
+    damage k that a small network sees in the vectors of a token and the next (a word that does not belong, a gap);
+    :math:`c_k \ge 0` is what such damage costs, given all damage and the logarithm :math:`\ell` of the number of
+    tokens. Without damage the exponential is 1, whatever the length. The tolerance
+    :math:`t(v) = 1 - \max(0, 1 - v - \theta) / (1 - \theta)`
     makes the second factor exactly 1 for language that is about as intact as people's own: which of two sound
     summaries is better is left to the alignment.
     """
@@ -298,8 +299,8 @@ class AlignHead(Head):
         super().__init__()
         self.dimension = dimension
         self.quality = _Monotone(len(FEATURES), hidden)
-        self.norm = nn.LayerNorm(dimension)
-        self.token = nn.Sequential(nn.Linear(dimension, token_hidden), nn.ReLU(), nn.Dropout(0.1))
+        self.norm = nn.LayerNorm(2 * dimension)
+        self.token = nn.Sequential(nn.Linear(2 * dimension, token_hidden), nn.ReLU(), nn.Dropout(0.1))
         self.damage = nn.Linear(token_hidden, kinds)
         self.cost = nn.Sequential(nn.Linear(kinds + 1, 16), nn.Tanh(), nn.Linear(16, kinds))
         nn.init.constant_(self.damage.bias, -2.0)
@@ -328,9 +329,10 @@ class AlignHead(Head):
         return {"tokens": tokens, "mask": mask, "features": features}
 
     def token_damage(self, tokens: Tensor) -> Tensor:
-        """(…, K) damage in [0, 1] that is seen in each token's vector."""
+        """(B, t, K) damage in [0, 1] that is seen in each of (B, t, d) tokens and the one after it."""
+        after = torch.cat([tokens[:, 1:], torch.zeros_like(tokens[:, :1])], dim=1)
         # unit vectors have small entries; the norm brings them to the scale that layers like
-        return self.damage(self.token(self.norm(tokens))).sigmoid()
+        return self.damage(self.token(self.norm(torch.cat([tokens, after], dim=-1)))).sigmoid()
 
     def parts(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(B,) logits of the alignment's quality and (B,) how intact the language is, in (0, 1]."""
@@ -353,7 +355,7 @@ class AlignHead(Head):
 
     #: What a kind of sample counts in the score's loss. Faults of language are the second factor's business; extracts
     #: and other documents' summaries say most about the alignment.
-    importance = {"extract": 3.0, "cross": 2.0} | dict.fromkeys(
+    importance = {"extract": 2.0, "cross": 3.0} | dict.fromkeys(
         ("repeated", "glued", "broken", "shuffled", "padded"), 0.3
     )
 

@@ -8,6 +8,7 @@ The aligning head also looks at the tokens inside the sentences; they come out o
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ __all__ = [
 
 Unit = Literal["words", "sentences", "cross"]
 Array = NDArray[Any]
+_SPACED_STOP = re.compile(r"(?<=\s[.!?])\s+(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,14 @@ def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
 
     >>> split_units("Rain fell. It stopped!", "sentences"), split_units("Rain fell.", "words")
     (['Rain fell.', 'It stopped!'], ['rain', 'fell'])
+    >>> split_units("` it rains . we stay , ' he said .", "sentences")
+    ['` it rains .', "we stay , ' he said ."]
     """
     if unit == "words":
         return [span.text for span in WordRules(keep_numbers=True, lang=lang).spans(text) if span.kept]
     sentences: list[str] = []
-    for sentence in split_sentences(text, lang):
+    # summarisation corpora are often tokenized: a full stop between spaces ends a sentence, also inside a quotation
+    for sentence in (part for whole in split_sentences(text, lang) for part in _SPACED_STOP.split(whole)):
         # a lone quotation mark or bullet belongs to the sentence before it
         if sentences and not any(character.isalnum() for character in sentence):
             sentences[-1] += " " + sentence
