@@ -20,6 +20,7 @@ from movers.quality.cross import CrossEncoder, load_cross_encoder
 from movers.quality.heads import AlignHead, Head, LossFunction, PairInput, align, build_head
 from movers.quality.negatives import Pair, Sample
 from movers.quality.vectors import EncodedText, Unit, VectorStore, split_units
+from movers.texts import is_visible
 
 if TYPE_CHECKING:
     from movers.quality.training import TrainingOptions
@@ -64,7 +65,7 @@ def _predict(learner: Learner, samples: Sequence[Sample], size: int = 64) -> lis
             chosen = order[begin : begin + size]
             scores[chosen] = learner.logits([samples[place] for place in chosen]).double().sigmoid().numpy()
     # a blank summary is 0 by definition; the network never judges one
-    return [float(score) if samples[place].summary.strip() else 0.0 for place, score in enumerate(scores)]
+    return [float(score) if is_visible(samples[place].summary) else 0.0 for place, score in enumerate(scores)]
 
 
 def _labels(samples: Sequence[Sample]) -> Tensor:

@@ -21,6 +21,7 @@ from movers.inputs import check_choice, check_options, check_pairs, check_positi
 from movers.scores.options import DTYPES
 from movers.scores.pairs import Comparison, Scorer, collect, score_stream
 from movers.signature import signature
+from movers.texts import is_visible
 
 if TYPE_CHECKING:
     from movers.quality.model import QualityModel
@@ -185,7 +186,7 @@ def _compare_texts(module: Any, summary: str, document: str, account: bool) -> C
     """One pair through the cross-encoder: parts of a long summary count alike, each by its best document window."""
     import torch
 
-    if not summary.strip() or not document.strip():
+    if not is_visible(summary) or not is_visible(document):
         return Comparison(0.0, empty=True, alignment={"windows": []} if account else None)
     with torch.inference_mode():
         scores = [

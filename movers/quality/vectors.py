@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.texts import WordRules, split_sentences
+from movers.texts import WordRules, is_visible, split_sentences
 
 if TYPE_CHECKING:
     import pyarrow
@@ -103,6 +103,8 @@ def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
     sentences: list[str] = []
     # summarisation corpora are often tokenized: a full stop between spaces ends a sentence, also inside a quotation
     for sentence in (part for whole in split_sentences(text, lang) for part in _SPACED_STOP.split(whole)):
+        if not is_visible(sentence):
+            continue
         # a lone quotation mark or bullet belongs to the sentence before it
         if sentences and not any(character.isalnum() for character in sentence):
             sentences[-1] += " " + sentence
