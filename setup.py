@@ -75,7 +75,7 @@ setup(
     license_files=["LICENSE", "NOTICE"],
     python_requires=">=3.10",
     packages=find_packages(include=["movers", "movers.*"]),
-    package_data={"movers": ["py.typed", "data/*"]},
+    package_data={"movers": ["py.typed", "data/*"], "movers.quality": ["shipped/*"]},
     install_requires=REQUIRES,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["movers=movers.cli:main"]},

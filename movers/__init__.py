@@ -15,6 +15,7 @@ from movers.version import VERSION
 
 if TYPE_CHECKING:
     from movers.encoders import load_encoder
+    from movers.quality.scorer import reference_free_summary_quality
     from movers.scores.bertscore import bertscore_emd, bertscore_hungarian
     from movers.scores.mover_similarity import mover_distance, sms, swms, wms
     from movers.scores.moverscore import moverscore
@@ -31,6 +32,7 @@ __all__ = [
     "load_encoder",
     "mover_distance",
     "moverscore",
+    "reference_free_summary_quality",
     "sms",
     "swms",
     "wms",
@@ -45,6 +47,7 @@ _HOMES = {
     "load_encoder": "movers.encoders",
     "mover_distance": "movers.scores.mover_similarity",
     "moverscore": "movers.scores.moverscore",
+    "reference_free_summary_quality": "movers.quality.scorer",
     "sms": "movers.scores.mover_similarity",
     "swms": "movers.scores.mover_similarity",
     "wms": "movers.scores.mover_similarity",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from movers import agreement_cli
+from movers.quality.cli import add_parser as add_training
 from movers.registry import METRICS, Metric, find_metric
 from movers.specs import parse_metric, parse_options
 from movers.version import VERSION
@@ -244,6 +245,8 @@ def _parser() -> argparse.ArgumentParser:
     baseline.add_argument("--output", metavar="FILE", help="write it here; default: print it")
     baseline.set_defaults(run=_baseline)
     agreement_cli.add_parsers(commands)
+    training = commands.add_parser("train", help="train a model of a learned metric")
+    add_training(training.add_subparsers(title="metrics", metavar="METRIC", required=True))
     demo = commands.add_parser("demo", help="score the bundled example with every metric")
     demo.set_defaults(run=_demo)
     return parser

@@ -75,6 +75,15 @@ METRICS: dict[str, Metric] = {
         Metric("moverscore", "MoverScore", "moves n-grams in context (Zhao et al. 2019)", *_ZHAO),
         Metric("bertscore_hungarian", "BERTScore, one-to-one", "matches each token once (Jin & Gildea 2022)", *_JIN),
         Metric("bertscore_emd", "BERTScore, one-to-many", "moves token mass (Jin & Gildea 2022)", *_JIN),
+        Metric(
+            "reference_free_summary_quality",
+            "Reference-free summary quality",
+            "judges a summary by its document (Bao et al. 2020)",
+            "movers.quality.scorer",
+            "QualityOptions",
+            "quality_scorer",
+            against="sources",
+        ),
     )
 }
 

@@ -20,6 +20,7 @@ from movers.transport import default_threads, one_blas_thread
 __all__ = ["Comparison", "Example", "MultiRef", "Scorer", "collect", "list_flows", "no_flows", "score_stream"]
 
 MultiRef = Literal["max", "mean"]
+Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 
 
@@ -70,7 +71,7 @@ class Scorer:
         Two representations and whether to keep the alignment → Comparison. Runs in threads.
     was_cut : function
         Whether a representation left tokens of its text out.
-    multi_ref : {"max", "mean"}
+    multi_ref : {"max", "mean", "sum"}
     threads : int, optional
         Threads that compare; all processors if not given.
     block : int
@@ -83,7 +84,7 @@ class Scorer:
     signature: str
     represent: Callable[[Sequence[str]], Iterable[tuple[int, Any]]]
     compare: Callable[[Any, Any, bool], Comparison]
-    multi_ref: MultiRef = "max"
+    multi_ref: Reduction = "max"
     was_cut: Callable[[Any], bool] = field(default=lambda representation: False)
     threads: int | None = None
     block: int = 1024
@@ -201,12 +202,12 @@ def _score_block(
         advance(1)
 
 
-def _reduce(multi_ref: MultiRef, comparisons: list[Comparison], truncated: bool, aligned: bool) -> Example:
+def _reduce(multi_ref: Reduction, comparisons: list[Comparison], truncated: bool, aligned: bool) -> Example:
     if multi_ref == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
         score, parts = best.score, best.parts
     else:
-        count = len(comparisons)
+        count = 1 if multi_ref == "sum" else len(comparisons)
         score = math.fsum(comparison.score for comparison in comparisons) / count
         names = comparisons[0].parts
         parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}

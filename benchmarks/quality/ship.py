@@ -1,0 +1,53 @@
+"""How the shipped model is trained: `MOVERS_DATA=… python benchmarks/quality/ship.py`.
+
+Trains on the corpora below, whose terms let weights be passed on, and puts the folder (without its working files) into
+`movers/quality/shipped`. The same command gives the same weights.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from quality_common import data_folder, work_folder
+
+import movers.quality
+from movers.quality.data import read_pairs
+from movers.quality.training import TrainingOptions, train
+
+SOURCES: list[dict[str, Any]] = [
+    {
+        "name": "train_cnndm.jsonl.gz",
+        "what": "CNN/Daily Mail articles with their highlights",
+        "licence": "MIT repository; texts of CNN and Daily Mail",
+        "redistributable": True,
+    },
+]
+OPTIONS = TrainingOptions(
+    head="align",
+    negatives="broad",
+    fakes=14,
+    optimiser="adamw",
+    rate=6e-3,
+    schedule="linear",
+    batch=64,
+    epochs=14,
+    patience=14,
+)
+
+
+def main() -> None:
+    data = read_pairs([str(data_folder() / "corpora" / source["name"]) for source in SOURCES])
+    output = work_folder() / "shipped"
+    model = train(data, output, OPTIONS, sources=SOURCES, vectors=work_folder() / "vectors", progress=True)
+    home = Path(movers.quality.__file__).parent / "shipped"
+    home.mkdir(exist_ok=True)
+    for path in output.iterdir():
+        if path.is_file():
+            shutil.copy(path, home / path.name)
+    print(f"{home}: {model.digest[:8]}", model.record["test"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+r"""Reference-free summary quality: a summary against its document(s), without a reference (Bao et al. 2020).
+
+.. math:: \mathrm{score}(s, D) = \frac{1}{|D|} \sum_{d \in D} f(d, s) \qquad f(d, s) \in [0, 1]
+
+f is a trained model, see `movers.quality.heads`; with `doc_reduce="sum"` the sum over the documents is not divided, as
+in the paper. A blank summary scores 0.
+
+Reference: F. S. Bao et al. End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization.
+arXiv:2005.06377, 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from movers.inputs import check_choice, check_options, check_pairs, check_positive
+from movers.scores.options import DTYPES
+from movers.scores.pairs import Comparison, Scorer, collect, score_stream
+from movers.signature import signature
+from movers.texts import is_visible
+
+if TYPE_CHECKING:
+    from movers.quality.model import QualityModel
+    from movers.quality.vectors import EncodedText
+
+__all__ = ["QualityOptions", "compare_vectors", "quality_scorer", "reference_free_summary_quality"]
+
+_NAME = "reference_free_summary_quality"
+DocReduce = Literal["mean", "sum"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityOptions:
+    """Options of reference_free_summary_quality.
+
+    Parameters
+    ----------
+    model : str, path or QualityModel
+        `"shipped"`, or a folder that `movers train quality` wrote.
+    doc_reduce : {"mean", "sum"}
+        How the scores against several documents become one; `mean` stays in [0, 1], `sum` is the paper's.
+    device, dtype : str
+        Where and in which precision the encoder runs.
+    batch_tokens : int, optional
+        Tokens in a batch of the encoder, padding included.
+    threads : int, optional
+        Threads that compare; all processors if not given.
+    progress : bool, optional
+        Show a bar; by default on terminals only, after two seconds.
+    """
+
+    model: Any = "shipped"
+    doc_reduce: DocReduce = "mean"
+    device: str = "auto"
+    dtype: str = "float32"
+    batch_tokens: int | None = None
+    threads: int | None = None
+    progress: bool | None = None
+
+    def check(self, metric: str = _NAME) -> QualityOptions:
+        """Itself, if every value is valid; a folder that is no model is an error here already."""
+        check_choice(metric, "doc_reduce", self.doc_reduce, DocReduce)
+        check_choice(metric, "dtype", self.dtype, DTYPES)
+        for option in ("batch_tokens", "threads"):
+            check_positive(metric, option, getattr(self, option))
+        check_choice(metric, "progress", self.progress, (None, True, False))
+        if not isinstance(self.device, str):
+            raise TypeError(
+                f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {self.device!r}"
+            )
+        from movers.quality.model import check_model
+
+        check_model(self.model)
+        return self
+
+
+def quality_scorer(name: str, options: QualityOptions, corpus: object = None) -> Scorer:
+    """The metric with its options settled, to score a stream of (summary, documents)."""
+    from movers.quality.model import load_model
+
+    model = load_model(options.model)
+    line = {
+        "model": model.identity,
+        "text": model.config["unit"],
+        "head": model.config["head"],
+        "docs": options.doc_reduce,
+        "dtype": options.dtype,
+    }
+    common: dict[str, Any] = {"multi_ref": options.doc_reduce, "threads": options.threads, "progress": options.progress}
+    if model.config["unit"] == "cross":
+        module = model.module
+
+        def read_whole(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+            return iter(enumerate(texts))
+
+        def judge(summary: str, document: str, account: bool) -> Comparison:
+            return _compare_texts(module, summary, document, account)
+
+        return Scorer(name, signature(name, line | {"window": model.config["window"]}), read_whole, judge, **common)
+    from movers.encoders import load_encoder
+    from movers.quality.vectors import encode_texts
+
+    encoder = load_encoder(model.config["encoder"], device=options.device, dtype=options.dtype)
+    if encoder.identity != model.config["encoder_identity"]:
+        raise ValueError(
+            f"{name}: model: was trained on vectors of {model.config['encoder_identity']}, "
+            f"but the encoder found here is {encoder.identity}"
+        )
+    unit, lang = model.config["unit"], model.config["lang"]
+
+    def read(texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
+        return encode_texts(texts, encoder, unit, lang=lang, batch_tokens=options.batch_tokens)
+
+    def compare(summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
+        return compare_vectors(model, summary, document, account)
+
+    window = getattr(encoder, "sentence_window", None)
+    line = {**line, "emb": encoder.identity, "lang": lang, "window": window}
+    return Scorer(name, signature(name, line), read, compare, **common)
+
+
+def compare_vectors(model: QualityModel, summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
+    """One pair through a head; alone, so that no other pair can touch its score."""
+    import torch
+
+    from movers.quality.heads import AlignHead, PairInput, align
+
+    if summary.blank or document.blank:
+        # nothing is no summary of anything, not even of nothing
+        return Comparison(0.0, empty=True, alignment={"summary": [], "document": []} if account else None)
+    head = model.module
+    alignment = align(document, summary) if isinstance(head, AlignHead) or (account and len(summary.tokens)) else None
+    features = alignment.features if alignment is not None and isinstance(head, AlignHead) else None
+    pair = PairInput(document, summary, features)
+    with torch.inference_mode():
+        batch = head.collate([pair])
+        score = float(head(batch).double().sigmoid())
+        if not account:
+            return Comparison(score)
+        told = _account(summary, document, alignment)
+        if isinstance(head, AlignHead):
+            quality, intact = head.parts(batch)
+            told["alignment_quality"] = float(quality.sigmoid())
+            told["intact"] = float(intact)
+            told["features"] = _named(features)
+    return Comparison(score, alignment=told)
+
+
+def _named(features: Any) -> dict[str, float]:
+    from movers.quality.heads import FEATURES
+
+    return {name: float(value) for name, value in zip(FEATURES, features, strict=True)}
+
+
+def _account(summary: EncodedText, document: EncodedText, alignment: Any) -> dict[str, Any]:
+    """Which summary sentences the document supports, and which parts of the document are covered."""
+    if alignment is None:
+        return {
+            "summary": [{"text": text} for text in summary.units],
+            "document": [{"text": t} for t in document.units],
+        }
+    cosines = alignment.cosines
+    nearest, nearest_back = cosines.argmax(axis=1), cosines.argmax(axis=0)
+    return {
+        "summary": [
+            {
+                "text": text,
+                "support": float(cosines[place, nearest[place]]),
+                "nearest": int(nearest[place]),
+                "token_match": float(alignment.sentence_match[place]),
+            }
+            for place, text in enumerate(summary.units)
+        ],
+        "document": [
+            {"text": text, "coverage": float(cosines[nearest_back[place], place]), "nearest": int(nearest_back[place])}
+            for place, text in enumerate(document.units)
+        ],
+    }
+
+
+def _compare_texts(module: Any, summary: str, document: str, account: bool) -> Comparison:
+    """One pair through the cross-encoder: parts of a long summary count alike, each by its best document window."""
+    import torch
+
+    if not is_visible(summary) or not is_visible(document):
+        return Comparison(0.0, empty=True, alignment={"windows": []} if account else None)
+    with torch.inference_mode():
+        scores = [
+            module(module.batch_rows(rows)).double().sigmoid().numpy() for rows in module.windows(document, summary)
+        ]
+    score = float(np.mean([part.max() for part in scores]))
+    told = {"windows": [[float(value) for value in part] for part in scores]} if account else None
+    return Comparison(score, alignment=told)
+
+
+def reference_free_summary_quality(
+    predictions: Sequence[str],
+    sources: Sequence[str] | Sequence[Sequence[str]],
+    *,
+    return_alignment: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
+    """Score summaries against their documents, without references.
+
+    Parameters
+    ----------
+    predictions
+        Summaries.
+    sources
+        For each summary its document, or the list of documents it covers.
+    return_alignment
+        Add `alignments`: for each summary a list, one a document, of which summary sentences the document supports and
+        which parts of the document are covered.
+    **options
+        See `QualityOptions`.
+
+    Returns
+    -------
+    dict
+        `score` (mean), `scores`, `signature`, `n_empty`, `n_unfiltered` and `n_truncated` (always 0: nothing is
+        filtered or cut), and `alignments` on request.
+
+    >>> result = reference_free_summary_quality(["Rain flooded the town."], ["Heavy rain fell. It flooded the town."])
+    >>> 0 < result["score"] < 1
+    True
+    """
+    check_options(_NAME, options, [item.name for item in fields(QualityOptions)])
+    check_choice(_NAME, "return_alignment", return_alignment, (True, False))
+    texts, groups = check_pairs(_NAME, predictions, sources, "sources")
+    settled = QualityOptions(**options).check()
+    scorer = quality_scorer(_NAME, settled)
+    pairs = zip(texts, groups, strict=True)
+    examples = list(score_stream(scorer, pairs, total=len(texts), return_alignment=return_alignment))
+    return collect(scorer, examples)

@@ -1,0 +1,102 @@
+"""Reading and splitting of training data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from movers.quality.data import DocumentSummary, data_digest, read_pairs, split_rows
+from movers.quality.training import TrainingOptions, draw_samples, prepare_pairs
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> str:
+    text = "\n".join(json.dumps(row) for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_columns_are_found_by_their_usual_names(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, [{"article": "Long.", "highlights": "Short.", "id": 1}])
+    assert read_pairs(path) == [DocumentSummary("Long.", "Short.")]
+
+
+def test_csv_goes_through_datasets(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,summary\nLong.,Short.\n")
+    assert read_pairs(str(tmp_path / "a.csv")) == [DocumentSummary("Long.", "Short.")]
+
+
+def test_blank_rows_are_left_out_and_sets_are_joined(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", [{"source": "A", "summary": "a"}, {"source": "B", "summary": "  "}])
+    second = write(tmp_path / "b.jsonl", [{"source": "C", "summary": "c"}])
+    assert [pair.source for pair in read_pairs([first, second])] == ["A", "C"]
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"body": "A", "summary": "a"}])
+    with pytest.raises(ValueError, match="expected a column of source .* it has body, summary"):
+        read_pairs(path)
+    assert read_pairs(path, source_column="body")[0].source == "A"
+
+
+def test_a_missing_file_is_not_taken_for_a_hub_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="looks like a file"):
+        read_pairs(str(tmp_path / "none.jsonl"))
+
+
+def test_a_none_in_a_row_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [{"source": "A", "summary": "a"}, {"source": None, "summary": "b"}])
+    with pytest.raises(TypeError, match=r"source\[1\].*None"):
+        read_pairs(path)
+
+
+def test_no_document_and_no_summary_is_on_two_sides() -> None:
+    pairs = [DocumentSummary(f"d{n % 150}", f"s{n if n % 7 else 0}") for n in range(300)]
+    sides = split_rows(pairs, seed=1)
+    assert sorted(row for rows in sides.values() for row in rows) == list(range(300))
+    for what in ("source", "summary"):
+        seen = [{getattr(pairs[row], what) for row in rows} for rows in sides.values()]
+        assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
+
+
+def test_the_split_is_eighty_ten_ten_and_hangs_on_the_seed() -> None:
+    pairs = [DocumentSummary(f"d{n}", f"s{n}") for n in range(200)]
+    assert [len(rows) for rows in split_rows(pairs).values()] == [160, 20, 20]
+    assert split_rows(pairs, seed=1) == split_rows(pairs, seed=1)
+    assert split_rows(pairs, seed=1) != split_rows(pairs, seed=2)
+
+
+def test_samples_borrow_nothing_from_another_side() -> None:
+    # every word of a row carries the row's number, so that a borrowed word tells where it came from
+    data = [
+        DocumentSummary(
+            " ".join(f"Doc{n} says{n} thing{n}{'abcdefgh'[k]} here{n}." for k in range(8)),
+            f"Sum{n} one{n}. Sum{n} two{n}.",
+        )
+        for n in range(60)
+    ]
+    sides = split_rows(data)
+    samples = draw_samples(prepare_pairs(data, "en"), sides, TrainingOptions(negatives="broad", fakes=14))
+    for name, rows in sides.items():
+        # random words may come from the training side's vocabulary: that is where a model may learn them
+        allowed = set(rows) | (set(sides["train"]) if name != "train" else set())
+        for sample in samples[name]:
+            assert sample.row in rows and sample.summary_row in rows
+            numbers = {int(number) for number in re.findall(r"\d+", sample.summary)}
+            if sample.kind in ("add", "replace"):
+                assert numbers <= allowed
+            else:
+                assert numbers <= set(rows)
+
+
+def test_the_digest_hangs_on_every_text() -> None:
+    rows = [DocumentSummary("a", "b"), DocumentSummary("c", "d")]
+    assert data_digest(rows) != data_digest([rows[0], DocumentSummary("c", "e")])
+    assert data_digest(rows) != data_digest([DocumentSummary("ab", ""), rows[1]])

@@ -1,0 +1,236 @@
+"""Scoring with the shipped model: the contract, and that it measures more than length and copied words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import movers
+from movers import reference_free_summary_quality as quality
+from movers.quality.model import load_model
+
+DOCUMENT = (
+    "A storm hit the coast of Lorne on Monday night. Waves broke the old sea wall of Porton and flooded two streets. "
+    "Forty families spent the night in the village school. Firefighters pumped water out of cellars until the morning. "
+    "Nobody was hurt, but several shops lost their goods. Mayor Anna Keller said the wall had been too low for years. "
+    "The county promised to pay half of a new one. Engineers from Hamberg will start to plan it in March. "
+    "Fishing boats had left the harbour before the storm. The railway to Hamberg was closed until Tuesday noon. "
+    "Schools opened again on Wednesday. Volunteers from nearby villages brought blankets and soup. "
+    "The last storm of this strength came in 1987. A new wall should stand before next winter, Keller said."
+)
+GOOD = (
+    "A storm broke the sea wall of Porton and flooded two streets. Forty families spent the night in the school. "
+    "The county will pay half of a new wall."
+)
+OTHER_DOCUMENT = (
+    "The central bank raised its interest rate to four percent on Thursday. It was the third rise this year. "
+    "Governor Paul Hart said that prices were still growing too fast. Shares fell after the decision. "
+    "Economists expect one more rise in the autumn. House builders warned that loans become too dear."
+)
+OTHER_GOOD = "The central bank raised its interest rate for the third time this year because prices grow too fast."
+
+
+def score(summary: str, document: str = DOCUMENT) -> float:
+    return quality([summary], [document])["scores"][0]
+
+
+def test_it_works_at_once_and_returns_plain_floats() -> None:
+    result = quality([GOOD, OTHER_GOOD], [DOCUMENT, OTHER_DOCUMENT])
+    assert set(result) == {"score", "scores", "signature", "n_empty", "n_unfiltered", "n_truncated"}
+    assert all(type(value) is float and 0 <= value <= 1 for value in [result["score"], *result["scores"]])
+    assert result["score"] == pytest.approx(np.mean(result["scores"]))
+    json.dumps(result)
+
+
+def test_the_own_summary_scores_above_one_half_and_anothers_below() -> None:
+    scores = quality([GOOD, OTHER_GOOD, OTHER_GOOD, GOOD], [DOCUMENT, DOCUMENT, OTHER_DOCUMENT, OTHER_DOCUMENT])[
+        "scores"
+    ]
+    assert scores[0] > 0.5 > scores[1]
+    assert scores[2] > 0.5 > scores[3]
+
+
+def test_an_off_topic_summary_that_reuses_names_scores_lower() -> None:
+    foreign = (
+        "Anna Keller won the chess cup of Hamberg on Monday. The Porton player beat forty rivals from the county. "
+        "Lorne will host the next cup in March."
+    )
+    assert score(foreign) < score(GOOD) - 0.2
+
+
+def test_an_over_long_copy_of_the_lead_scores_no_higher_than_a_summary() -> None:
+    sentences = DOCUMENT.split(". ")
+    assert score(". ".join(sentences[:12]) + ".") <= score(GOOD) + 0.05
+
+
+def test_repeating_sentences_lowers_the_score() -> None:
+    assert score(f"{GOOD} {GOOD} {GOOD}") < score(GOOD)
+    first = GOOD.split(". ")[0] + "."
+    assert score(" ".join([first] * 5)) < score(first)
+
+
+def test_shuffled_words_lower_the_score() -> None:
+    words = GOOD.split()
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(words))
+        assert score(" ".join(words[place] for place in order)) < score(GOOD) - 0.1
+
+
+def test_random_words_lower_the_score_the_more_of_them_there_are() -> None:
+    alien = "quantum banana violin tariff penguin cathedral syntax mortgage tulip glacier".split()
+    words = GOOD.split()
+    scores = []
+    for share in (0.0, 0.25, 0.5, 0.75):
+        rng = np.random.default_rng(1)
+        mixed = list(words)
+        for place in rng.permutation(len(words))[: int(share * len(words))]:
+            mixed[place] = alien[int(rng.integers(len(alien)))]
+        scores.append(score(" ".join(mixed)))
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] - scores[-1] > 0.4
+
+
+@pytest.mark.parametrize("blank", ["", "  \n\t", "\u200b"])
+def test_a_blank_summary_scores_zero(blank: str) -> None:
+    result = quality([blank, GOOD], [DOCUMENT, blank])
+    assert result["scores"] == [0.0, 0.0]
+    assert result["n_empty"] == 2
+
+
+def test_both_blank_scores_zero_too() -> None:
+    assert quality([""], [""])["scores"] == [0.0]
+
+
+@pytest.mark.parametrize("odd", ["...", "!", "東京は雨です。", "🙂", "a"])
+def test_odd_summaries_score_finite_and_low(odd: str) -> None:
+    assert 0 <= score(odd) < 0.5
+
+
+def test_several_documents_count_alike_or_are_summed() -> None:
+    alone = quality([GOOD, GOOD], [DOCUMENT, OTHER_DOCUMENT])["scores"]
+    mean = quality([GOOD], [[DOCUMENT, OTHER_DOCUMENT]])
+    total = quality([GOOD], [[DOCUMENT, OTHER_DOCUMENT]], doc_reduce="sum")
+    assert mean["scores"][0] == pytest.approx(np.mean(alone), abs=1e-6)
+    assert total["scores"][0] == pytest.approx(np.sum(alone), abs=1e-6)
+    assert "docs:mean" in mean["signature"] and "docs:sum" in total["signature"]
+
+
+def test_a_pair_scores_the_same_alone_in_any_batch_and_with_any_threads() -> None:
+    rows = [(GOOD, DOCUMENT), (OTHER_GOOD, OTHER_DOCUMENT), ("Rain fell.", DOCUMENT), (OTHER_GOOD, DOCUMENT)]
+    alone = [quality([summary], [document], threads=1)["scores"][0] for summary, document in rows]
+    movers.load_encoder("all-MiniLM-L6-v2").cache.clear()
+    order = [2, 0, 3, 1]
+    mixed = quality([rows[n][0] for n in order], [rows[n][1] for n in order], threads=3, batch_tokens=64)["scores"]
+    assert mixed == pytest.approx([alone[n] for n in order], abs=1e-6)
+
+
+def test_the_order_of_the_documents_sentences_hardly_matters() -> None:
+    backwards = " ".join(reversed([sentence + "." for sentence in DOCUMENT.rstrip(".").split(". ")]))
+    assert score(GOOD, backwards) == pytest.approx(score(GOOD), abs=1e-4)
+
+
+def test_a_long_document_is_read_whole() -> None:
+    filler = " ".join(f"Paragraph {n} speaks of weather station {n} and its readings." for n in range(150))
+    result = quality([GOOD], [f"{filler} {DOCUMENT}"], return_alignment=True)
+    assert result["n_truncated"] == 0
+    account = result["alignments"][0][0]
+    assert len(account["document"]) == 150 + 14
+    assert min(entry["nearest"] for entry in account["summary"]) >= 150  # found behind all of the filler
+
+
+def test_a_sentence_longer_than_the_window_is_read_whole() -> None:
+    endless = "and then " * 400 + "the sea wall of Porton broke and flooded two streets"
+    assert 0 <= score(GOOD, endless) <= 1
+
+
+def test_documents_that_occur_many_times_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = movers.load_encoder("all-MiniLM-L6-v2")
+    encoder.cache.clear()
+    seen: list[str] = []
+    original = type(encoder)._forward
+
+    def forward(self: Any, texts: Any, *arguments: Any) -> Any:
+        seen.extend(texts)
+        return original(self, texts, *arguments)
+
+    monkeypatch.setattr(type(encoder), "_forward", forward)
+    quality([GOOD, OTHER_GOOD] * 8, [DOCUMENT] * 16)
+    assert len(seen) == len(set(seen)) == 14 + 3 + 1
+
+
+def test_the_account_tells_what_is_supported_and_covered() -> None:
+    summary = "Forty families spent the night in the school. The queen opened a new hospital in Leeds."
+    result = quality([summary], [DOCUMENT], return_alignment=True)
+    account = result["alignments"][0][0]
+    supported, invented = account["summary"]
+    assert supported["support"] > 0.8 > 0.5 > invented["support"]
+    assert account["document"][supported["nearest"]]["text"].startswith("Forty families spent the night")
+    covered = max(account["document"], key=lambda entry: entry["coverage"])
+    assert covered["text"].startswith("Forty families") and covered["nearest"] == 0
+    assert account["score"] == result["scores"][0]
+    json.dumps(result)
+
+
+def test_the_shipped_model_is_small_and_says_how_it_was_trained() -> None:
+    import movers.quality
+
+    folder = Path(movers.quality.__file__).parent / "shipped"
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 10 * 2**20
+    model = load_model()
+    assert model.config["head"] == "align"
+    assert len(model.record["data"]["digest"]) == 64
+    assert all(source["redistributable"] for source in model.record["data"]["sources"])
+    assert model.record["test"]["cross_accuracy"] >= 0.97
+
+
+def test_the_signature_names_model_and_encoder() -> None:
+    line = quality([GOOD], [DOCUMENT])["signature"]
+    assert line.startswith("reference_free_summary_quality|model:shipped@")
+    assert "emb:all-MiniLM-L6-v2@53aa5117" in line and line.endswith(f"v:{movers.__version__}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((["a"], ["b"], {"model": "nowhere"}), FileNotFoundError, "model: expected 'shipped' or a folder"),
+        ((["a"], ["b"], {"model": 3}), TypeError, "model: expected 'shipped', a folder or a QualityModel, but got int"),
+        ((["a"], ["b"], {"doc_reduce": "max"}), ValueError, "doc_reduce: expected one of 'mean', 'sum', but got 'max'"),
+        ((["a"], ["b"], {"multi_ref": "max"}), TypeError, "unknown option 'multi_ref'"),
+        ((["a"], [[]], {}), ValueError, r"sources\[0\]: expected at least one text"),
+        ((["a", None], ["b", "c"], {}), TypeError, r"predictions\[1\]: expected a text"),
+        ((["a"], ["b", "c"], {}), ValueError, "expected equally many rows"),
+        (("a", ["b"], {}), TypeError, "predictions: expected a list of texts"),
+    ],
+)
+def test_wrong_input_is_named(arguments: tuple[Any, Any, dict[str, Any]], error: type[Exception], message: str) -> None:
+    predictions, sources, options = arguments
+    with pytest.raises(error, match=message):
+        quality(predictions, sources, **options)
+
+
+def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"metric": "other"}))
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ValueError, match="is not a model of this metric"):
+        quality(["a"], ["b"], model=str(tmp_path))
+
+
+@pytest.mark.data
+def test_agreement_with_people_on_documents_that_no_choice_saw(judged: Any) -> None:
+    """Ten documents of the second half: the whole table is a benchmark."""
+    from scipy.stats import spearmanr
+
+    rows = judged("summeval")
+    documents = list(dict.fromkeys(row["doc"] for row in rows))[50:60]
+    chosen = [row for row in rows if row["doc"] in documents]
+    scores = np.array(quality([row["candidate"] for row in chosen], [row["source"] for row in chosen])["scores"])
+    found = []
+    for document in documents:
+        places = [place for place, row in enumerate(chosen) if row["doc"] == document]
+        people = [sum(chosen[place]["scores"].values()) for place in places]
+        found.append(spearmanr(scores[places], people)[0])
+    assert np.mean(found) > 0.25
