@@ -23,6 +23,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for tiny models, waking threads costs more than the work
 _CACHE = tempfile.TemporaryDirectory(prefix="movers-tests-")
 os.environ["MOVERS_CACHE"] = _CACHE.name
+os.environ["HF_HOME"] = f"{_CACHE.name}/huggingface"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -85,11 +85,12 @@ def fresh_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     home = tmp_path_factory.mktemp("huggingface")
     patch = pytest.MonkeyPatch()
+    # Modules that an earlier test loaded into another folder would be found there first.
+    patch.setattr(sys, "path", [path for path in sys.path if path != str(evaluate.config.HF_MODULES_CACHE)])
     for setting in ("HF_MODULES_CACHE", "HF_METRICS_CACHE", "HF_EVALUATE_CACHE"):
         patch.setattr(evaluate.config, setting, home / setting.lower())
     for module in [module for module in sys.modules if module.split(".")[0] == "evaluate_modules"]:
         patch.delitem(sys.modules, module)
-    patch.setattr(sys, "path", list(sys.path))
     yield home
     patch.undo()
 
