@@ -75,7 +75,7 @@ def main() -> None:
         for a, b in zip(predictions, references, strict=True)
         if bags[a] is not None and bags[b] is not None
     ]
-    problems = [(a.masses, b.masses, pairwise_distances(a.vectors, b.vectors)) for a, b in ready]
+    problems = [(a.masses, b.masses, pairwise_distances(a.gather(), b.gather())) for a, b in ready]
     kernel = _kernel()
 
     def bare() -> Any:
@@ -90,7 +90,7 @@ def main() -> None:
     parts = {
         "reading texts into bags": min(seconds(lambda: list(scorer.represent(texts))) for _ in range(3)),
         "cost matrices, one thread": min(
-            seconds(lambda: [pairwise_distances(a.vectors, b.vectors) for a, b in ready]) for _ in range(3)
+            seconds(lambda: [pairwise_distances(a.gather(), b.gather()) for a, b in ready]) for _ in range(3)
         ),
         "kernel, one thread": min(seconds(lambda: [kernel(*problem) for problem in problems]) for _ in range(3)),
         f"kernel, {default_threads()} threads": min(seconds(bare) for _ in range(3)),

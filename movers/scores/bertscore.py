@@ -240,7 +240,9 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
     def bag(text: TokenText, side: int) -> Bag:
         units = text.units(filters)
         assert units is not None  # the text is not empty, and nothing but special tokens is filtered
-        masses = weigh(options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, source.table(side))
+        masses = weigh(
+            options.weights, np.ones(len(units.keys)), lambda: units.vectors, lambda: units.keys, source.table(side)
+        )
         # Special tokens are matched at most, they never weigh.
         masses = np.where(text.special[units.places], 0.0, masses)
         if not masses.any():

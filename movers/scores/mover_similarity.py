@@ -71,7 +71,6 @@ __all__ = [
 ]
 
 Name = Literal["wms", "sms", "swms"]
-_SLICE = 64
 SentenceWeights = Literal["count", "uniform", "idf"]
 Context = Literal["sentence", "text"]
 BagDistance = Literal["euclidean", "cosine"]
@@ -84,13 +83,15 @@ class Bag(NamedTuple):
 
     Attributes
     ----------
-    vectors : (n, d) float32
+    gather : function
+        The (n, d) vectors. They are put together when a pair is compared and forgotten after it: a block of texts
+        need not hold all of its words' vectors at once.
     masses : (n,) float64, sum 1
     describe : function
         The n units as dicts of `text`, `kind` ("word" or "sentence") and `sentence` (number of the first it stands in).
     """
 
-    vectors: Vectors
+    gather: Callable[[], Vectors]
     masses: Masses
     describe: Callable[[], list[dict[str, Any]]]
 
@@ -130,10 +131,12 @@ def word_bag(reading: Reading, weigh: WeighWords) -> Bag:
     r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; contextual words are each their own type."""
     counts = Counter(reading.rows)  # types in the order of their first occurrence
     types = list(counts)
-    vectors = reading.vectors[types]
-    masses = weigh(
-        lambda: [reading.words[row] for row in types], vectors, np.array([*counts.values()], dtype=np.float64)
-    )
+    table, words = reading.vectors, reading.words
+
+    def gather() -> Vectors:
+        return table[types]
+
+    masses = weigh(lambda: [words[row] for row in types], gather, np.array([*counts.values()], dtype=np.float64))
 
     def describe() -> list[dict[str, Any]]:
         owners = reading.sentence_of()
@@ -142,7 +145,7 @@ def word_bag(reading: Reading, weigh: WeighWords) -> Bag:
             first.setdefault(row, owner)
         return [{"text": reading.words[row], "kind": "word", "sentence": first[row]} for row in types]
 
-    return Bag(vectors, masses, describe)
+    return Bag(gather, masses, describe)
 
 
 def sentence_bag(reading: Reading, weigh: WeighSentences, vectors_of: SentenceVectors | None) -> Bag:
@@ -166,13 +169,13 @@ def sentence_bag(reading: Reading, weigh: WeighSentences, vectors_of: SentenceVe
         columns = zip(texts, numbers.tolist(), strict=True)
         return [{"text": text, "kind": "sentence", "sentence": number} for text, number in columns]
 
-    return Bag(vectors, weigh(words, lengths.astype(np.float64)), describe)
+    return Bag(lambda: vectors, weigh(words, lengths.astype(np.float64)), describe)
 
 
 def sentence_and_word_bag(words: Bag, sentences: Bag) -> Bag:
     r"""Eq. 5: words and sentences in one bag, normalised by :math:`2|A|`: each half has half of the mass."""
     return Bag(
-        np.concatenate([words.vectors, sentences.vectors]),
+        lambda: np.concatenate([words.gather(), sentences.gather()]),
         np.concatenate([words.masses, sentences.masses]) / 2,
         lambda: words.describe() + sentences.describe(),
     )
@@ -320,7 +323,7 @@ class MoverSimilarityOptions(CommonOptions):
 # ---------------------------------------------------------------------------------------------------------------------
 # From texts to bags
 
-WeighWords = Callable[[Callable[[], list[str]], Vectors, Masses], Masses]
+WeighWords = Callable[[Callable[[], list[str]], Callable[[], Vectors], Masses], Masses]
 WeighSentences = Callable[[Callable[[], list[list[str]]], Masses], Masses]
 SentenceVectors = Callable[[Sequence[str]], Vectors]
 
@@ -409,15 +412,12 @@ def _static_bags(
         pieces = split_pieces(text)
         return bag(text, pieces, *_lexicon(encoder, everything).learn(pieces))
 
-    # Slice by slice, so that the first pairs are solved while the last texts are still being read.
-    for begin in range(0, len(texts), _SLICE):
-        part = texts[begin : begin + _SLICE]
-        read = [split_pieces(text) for text in part]
-        codes, words, vectors = _lexicon(encoder, rules).learn(chain.from_iterable(read))
-        for index, (text, pieces) in enumerate(zip(part, read, strict=True), start=begin):
-            kept = bag(text, pieces, codes, words, vectors)
-            blank = kept is None and all(codes[piece] == Lexicon.INVISIBLE for piece in pieces)
-            yield index, TextBags(kept, partial(unfiltered, text), blank, cut=False)
+    read = [split_pieces(text) for text in texts]
+    codes, words, vectors = _lexicon(encoder, rules).learn(chain.from_iterable(read))
+    for index, (text, pieces) in enumerate(zip(texts, read, strict=True)):
+        kept = bag(text, pieces, codes, words, vectors)
+        blank = kept is None and all(codes[piece] == Lexicon.INVISIBLE for piece in pieces)
+        yield index, TextBags(kept, partial(unfiltered, text), blank, cut=False)
 
 
 def _contextual_bags(
@@ -522,6 +522,7 @@ def mover_similarity_scorer(metric: Name, options: MoverSimilarityOptions, corpu
         was_cut=lambda bags: bags.cut,
         multi_ref=options.multi_ref,
         threads=options.threads,
+        overlap=not static,
         progress=options.progress,
     )
 
@@ -547,7 +548,7 @@ def _sentence_encoder(metric: Name, options: MoverSimilarityOptions, words: Any)
 def _bag_maker(
     metric: Name, options: MoverSimilarityOptions, table: IdfTable | None, sentence_encoder: Any
 ) -> Callable[[Reading], Bag]:
-    def weigh_words(words: Callable[[], list[str]], vectors: Vectors, counts: Masses) -> Masses:
+    def weigh_words(words: Callable[[], list[str]], vectors: Callable[[], Vectors], counts: Masses) -> Masses:
         return normalised(metric, weigh(options.weights, counts, vectors, words, table))
 
     def weigh_sentences(words: Callable[[], list[list[str]]], lengths: Masses) -> Masses:
@@ -569,7 +570,7 @@ def _bag_maker(
             bag = sentence_and_word_bag(
                 word_bag(reading, weigh_words), sentence_bag(reading, weigh_sentences, vectors_of)
             )
-        return bag._replace(vectors=unit_rows(bag.vectors).astype(np.float32)) if options.normalize else bag
+        return bag._replace(gather=lambda: unit_rows(bag.gather())) if options.normalize else bag
 
     return make
 
@@ -582,7 +583,7 @@ def _compare(first: TextBags, second: TextBags, distance: BagDistance, aligned: 
         bag_a, bag_b, unfiltered = first.unfiltered(), second.unfiltered(), True
         if bag_a is None or bag_b is None:
             return Comparison(0.0, empty=True, alignment=no_flows() if aligned else None)
-    costs = pairwise_distances(bag_a.vectors, bag_b.vectors, distance)
+    costs = pairwise_distances(bag_a.gather(), bag_b.gather(), distance)
     plan = emd_of_normalised(bag_a.masses, bag_b.masses, costs)
     alignment = _alignment(bag_a, bag_b, plan, costs) if aligned else None
     return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)

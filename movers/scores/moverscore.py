@@ -217,7 +217,7 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
         if units is None:
             return None
         weights = weigh(
-            options.weights, np.ones(len(units.keys)), units.vectors, lambda: units.keys, source.table(side)
+            options.weights, np.ones(len(units.keys)), lambda: units.vectors, lambda: units.keys, source.table(side)
         )
         vectors, masses = n_grams(units.vectors, weights, size)
         length = len(units.keys) if size is None else min(size, len(units.keys))

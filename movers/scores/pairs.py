@@ -74,6 +74,9 @@ class Scorer:
     multi_ref : {"max", "mean", "sum"}
     threads : int, optional
         Threads that compare; all processors if not given.
+    overlap : bool
+        Compare the first pairs while later texts are still being represented. An encoder's arithmetic leaves Python's
+        lock free for that; reading texts in plain Python does not, and threads would only take it from each other.
     block : int
         Pairs in memory at once.
     also : mapping
@@ -87,6 +90,7 @@ class Scorer:
     multi_ref: Reduction = "max"
     was_cut: Callable[[Any], bool] = field(default=lambda representation: False)
     threads: int | None = None
+    overlap: bool = True
     block: int = 1024
     progress: bool | None = None
     also: Mapping[str, Any] = field(default_factory=dict)
@@ -179,11 +183,11 @@ def _score_block(
                     left[member] -= 1
                     if not left[member] and member != number:
                         ready[member] = None  # its last pair is under way: free the vectors
-                if len(part) == _CHUNK:
+                if scorer.overlap and len(part) == _CHUNK:
                     hand_over(part)
                     part = []
-        if part:
-            hand_over(part)
+        for begin in range(0, len(part), _CHUNK):
+            hand_over(part[begin : begin + _CHUNK])
         for future in under_way:
             compared.update(future.result())
     except BaseException:

@@ -99,16 +99,20 @@ def _table(metric: str, item: Any, keys: Keys, tokenizer: str | None) -> IdfTabl
 
 
 def weigh(
-    kind: str, counts: Masses, vectors: NDArray[Any], keys: Callable[[], Sequence[Any]], table: IdfTable | None
+    kind: str,
+    counts: Masses,
+    vectors: Callable[[], NDArray[Any]],
+    keys: Callable[[], Sequence[Any]],
+    table: IdfTable | None,
 ) -> Masses:
-    """Masses (n,), not yet normalised, of n units that occur `counts` times, with vectors (n, d)."""
+    """Masses (n,), not yet normalised, of n units that occur `counts` times, with vectors (n, d) and keys if needed."""
     if kind == "uniform":
         return np.ones(len(counts))
     if kind == "idf":
         assert table is not None
         return counts * table(keys())
     if kind == "norm":
-        return counts * np.linalg.norm(vectors, axis=1)
+        return counts * np.linalg.norm(vectors(), axis=1)
     return counts
 
 
