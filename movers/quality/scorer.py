@@ -19,7 +19,7 @@ import numpy as np
 
 from movers.inputs import check_choice, check_options, check_pairs, check_positive
 from movers.scores.options import DTYPES
-from movers.scores.pairs import Comparison, Scorer, collect, score_stream
+from movers.scores.pairs import Comparison, Scorer, collect, one_by_one, score_stream
 from movers.signature import signature
 from movers.texts import is_visible
 
@@ -100,7 +100,9 @@ def quality_scorer(name: str, options: QualityOptions, corpus: object = None) ->
         def judge(summary: str, document: str, account: bool) -> Comparison:
             return _compare_texts(module, summary, document, account)
 
-        return Scorer(name, signature(name, line | {"window": model.config["window"]}), read_whole, judge, **common)
+        return Scorer(
+            name, signature(name, line | {"window": model.config["window"]}), read_whole, one_by_one(judge), **common
+        )
     from movers.encoders import load_encoder
     from movers.quality.vectors import encode_texts
 
@@ -120,7 +122,7 @@ def quality_scorer(name: str, options: QualityOptions, corpus: object = None) ->
 
     window = getattr(encoder, "sentence_window", None)
     line = {**line, "emb": encoder.identity, "lang": lang, "window": window}
-    return Scorer(name, signature(name, line), read, compare, **common)
+    return Scorer(name, signature(name, line), read, one_by_one(compare), **common)
 
 
 def compare_vectors(model: QualityModel, summary: EncodedText, document: EncodedText, account: bool) -> Comparison:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from movers.encoders.layers import Aggregation, parse_aggregation
 from movers.inputs import check_choice, check_pairs
 from movers.scores.options import CommonKwargs, CommonOptions, make_options
-from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows
+from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows, one_by_one
 from movers.scores.rescaling import read_baseline
 from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
 from movers.scores.weighing import Corpus, check_weights, weigh
@@ -283,7 +283,7 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
         signature=name,
         also={"hashcode": name},  # as evaluate's bertscore calls it
         represent=source.represent,
-        compare=compare,
+        compare=one_by_one(compare),
         was_cut=lambda text: text.cut,
         multi_ref=options.multi_ref,
         threads=options.threads,

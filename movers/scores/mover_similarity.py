@@ -54,7 +54,7 @@ from movers.texts import (
     split_pieces,
     stop_words,
 )
-from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
+from movers.transport import Plan, distances_of_pairs, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import IdfTable, Weights
 
 if TYPE_CHECKING:
@@ -511,8 +511,8 @@ def mover_similarity_scorer(metric: Name, options: MoverSimilarityOptions, corpu
             return _static_bags(texts, encoder, rules, make)
         return _contextual_bags(texts, encoder, options, make)
 
-    def compare(first: TextBags, second: TextBags, aligned: bool) -> Comparison:
-        return _compare(first, second, options.distance, aligned)
+    def compare(pairs: Sequence[tuple[TextBags, TextBags]], aligned: bool) -> list[Comparison]:
+        return _compare(pairs, options.distance, aligned)
 
     return Scorer(
         name=metric,
@@ -575,15 +575,32 @@ def _bag_maker(
     return make
 
 
-def _compare(first: TextBags, second: TextBags, distance: BagDistance, aligned: bool) -> Comparison:
-    bag_a, bag_b, unfiltered = first.bag, second.bag, False
-    if bag_a is None or bag_b is None:
-        if first.blank and second.blank:
-            return Comparison(1.0, empty=True, alignment=no_flows() if aligned else None)
-        bag_a, bag_b, unfiltered = first.unfiltered(), second.unfiltered(), True
-        if bag_a is None or bag_b is None:
-            return Comparison(0.0, empty=True, alignment=no_flows() if aligned else None)
-    costs = pairwise_distances(bag_a.gather(), bag_b.gather(), distance)
+def _compare(pairs: Sequence[tuple[TextBags, TextBags]], distance: BagDistance, aligned: bool) -> list[Comparison]:
+    found: list[Comparison | None] = []
+    bags: list[tuple[Bag, Bag, bool]] = []
+    for first, second in pairs:
+        chosen = _choose_bags(first, second)
+        if isinstance(chosen, float):
+            found.append(Comparison(chosen, empty=True, alignment=no_flows() if aligned else None))
+        else:
+            found.append(None)
+            bags.append(chosen)
+    matrices = distances_of_pairs([(a.gather(), b.gather()) for a, b, _ in bags], distance)
+    solved = (_solve(*triple, costs, aligned) for triple, costs in zip(bags, matrices, strict=True))
+    return [next(solved) if comparison is None else comparison for comparison in found]
+
+
+def _choose_bags(first: TextBags, second: TextBags) -> tuple[Bag, Bag, bool] | float:
+    """Both texts' bags and whether they are unfiltered; or the score of a pair that has nothing to compare."""
+    if first.bag is not None and second.bag is not None:
+        return first.bag, second.bag, False
+    if first.blank and second.blank:
+        return 1.0
+    bag_a, bag_b = first.unfiltered(), second.unfiltered()
+    return 0.0 if bag_a is None or bag_b is None else (bag_a, bag_b, True)
+
+
+def _solve(bag_a: Bag, bag_b: Bag, unfiltered: bool, costs: NDArray[np.float64], aligned: bool) -> Comparison:
     plan = emd_of_normalised(bag_a.masses, bag_b.masses, costs)
     alignment = _alignment(bag_a, bag_b, plan, costs) if aligned else None
     return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)

@@ -29,7 +29,7 @@ from movers.encoders.layers import Aggregation, parse_aggregation
 from movers.inputs import check_choice, check_pairs, check_positive
 from movers.scores.bertscore import f1_of, greedy_scores
 from movers.scores.options import CommonKwargs, CommonOptions, make_options
-from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows
+from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows, one_by_one
 from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
 from movers.scores.weighing import (
     Corpus,
@@ -264,7 +264,7 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
         name=metric,
         signature=_signature(metric, options, source),
         represent=source.represent,
-        compare=compare,
+        compare=one_by_one(compare),
         was_cut=lambda text: text.cut,
         multi_ref=options.multi_ref,
         threads=options.threads,

@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from movers.transport import default_threads, one_blas_thread
 
-__all__ = ["Comparison", "Example", "MultiRef", "Scorer", "collect", "list_flows", "no_flows", "score_stream"]
+__all__ = [
+    "Comparison",
+    "Example",
+    "MultiRef",
+    "Scorer",
+    "collect",
+    "list_flows",
+    "no_flows",
+    "one_by_one",
+    "score_stream",
+]
 
 MultiRef = Literal["max", "mean"]
 Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
@@ -68,7 +78,7 @@ class Scorer:
     represent : function
         Distinct texts → `(index, representation)` for each, in any order, as soon as it is ready.
     compare : function
-        Two representations and whether to keep the alignment → Comparison. Runs in threads.
+        Pairs of representations and whether to keep their alignments → a Comparison each. Runs in threads.
     was_cut : function
         Whether a representation left tokens of its text out.
     multi_ref : {"max", "mean", "sum"}
@@ -86,7 +96,7 @@ class Scorer:
     name: str
     signature: str
     represent: Callable[[Sequence[str]], Iterable[tuple[int, Any]]]
-    compare: Callable[[Any, Any, bool], Comparison]
+    compare: Callable[[Sequence[tuple[Any, Any]], bool], Sequence[Comparison]]
     multi_ref: Reduction = "max"
     was_cut: Callable[[Any], bool] = field(default=lambda representation: False)
     threads: int | None = None
@@ -102,6 +112,13 @@ class Scorer:
         pairs = zip(predictions, references, strict=True)
         examples = list(score_stream(self, pairs, total=len(predictions), return_alignment=return_alignment))
         return collect(self, examples)
+
+
+def one_by_one(
+    compare: Callable[[Any, Any, bool], Comparison],
+) -> Callable[[Sequence[tuple[Any, Any]], bool], list[Comparison]]:
+    """The `compare` of a Scorer from a function of a single pair."""
+    return lambda pairs, aligned: [compare(first, second, aligned) for first, second in pairs]
 
 
 def score_stream(
@@ -157,7 +174,8 @@ def _score_block(
     under_way: list[Future[list[tuple[tuple[int, int], Comparison]]]] = []
 
     def compare(part: list[tuple[tuple[int, int], Any, Any]]) -> list[tuple[tuple[int, int], Comparison]]:
-        return [(pair, scorer.compare(first, second, return_alignment)) for pair, first, second in part]
+        found = scorer.compare([(first, second) for _, first, second in part], return_alignment)
+        return [(pair, comparison) for (pair, _, _), comparison in zip(part, found, strict=True)]
 
     def hand_over(part: list[tuple[tuple[int, int], Any, Any]]) -> None:
         if pool is None:
