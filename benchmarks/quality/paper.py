@@ -57,7 +57,7 @@ def trained(name: str, data: list[DocumentSummary], options: TrainingOptions) ->
         return train(data, folder, options, vectors=work_folder() / "vectors", progress=None)
 
 
-def designs(kinds: tuple[str, ...], figure: str, cross_encoder: bool) -> dict[str, Any]:
+def designs(name: str, kinds: tuple[str, ...], figure: str, cross_encoder: bool) -> dict[str, Any]:
     """Test figures of every design on news, one model for each kind of negatives."""
     table: dict[str, Any] = {}
     for design, (size, settings) in DESIGNS.items():
@@ -71,6 +71,7 @@ def designs(kinds: tuple[str, ...], figure: str, cross_encoder: bool) -> dict[st
             row["parameters"] = model.record["parameters"]
             print(design, kind, row[kind], flush=True)
         table[design] = row
+        save(name, {"result": table})  # what is there so far, should the run be stopped
     return table
 
 
@@ -147,12 +148,13 @@ def shipped() -> dict[str, Any]:
             figures["own_above_cross"] = float(np.mean([own[row] > score for row, score in crossed]))
         result[name] = {"documents": len(data), **figures}
         print(name, result[name], flush=True)
+        save("shipped", {"result": {"model": model.identity, "table": result}})
     return {"model": model.identity, "table": result}
 
 
 TABLES = {
-    "table1": lambda: designs(("cross",), "cross_accuracy", cross_encoder=True),
-    "table2": lambda: designs(("add", "delete", "replace"), "{kind}_pearson", cross_encoder=False),
+    "table1": lambda: designs("table1", ("cross",), "cross_accuracy", cross_encoder=True),
+    "table2": lambda: designs("table2", ("add", "delete", "replace"), "{kind}_pearson", cross_encoder=False),
     "table3": domains,
     "table4": sizes,
     "shipped": shipped,
