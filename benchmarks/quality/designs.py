@@ -19,7 +19,7 @@ from quality_common import Library, data_folder, read_rows, save, work_folder
 from torch import Tensor, nn
 
 from movers.quality.data import read_pairs, split_rows
-from movers.quality.heads import FEATURES, AlignHead, PairInput, _Monotone, align
+from movers.quality.heads import FEATURES, AlignHead, PairInput, _Monotone, _WeightedSum, align
 from movers.quality.learners import VectorLearner
 from movers.quality.model import QualityModel, load_model
 from movers.quality.negatives import PAPER_KINDS, Sample
@@ -146,7 +146,9 @@ def variants(sides: dict[str, Side]) -> dict[str, dict[str, float]]:
         columns = [n for n, name in enumerate(FEATURES) if not any(part in name for part in left_out.split("|"))]
         name = f"monotone, times language, without {left_out.replace('|', ', ')}"
         add(name, fresh(len(columns)), plain, importance=importance, columns=columns)
-    add("monotone, times language (shipped)", fresh(), plain, importance=importance)
+    add("monotone, times language", fresh(), plain, importance=importance)
+    torch.manual_seed(0)
+    add("weighted sum and curve, times language (shipped)", _WeightedSum(8), plain, importance=importance)
     return out
 
 

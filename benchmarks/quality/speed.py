@@ -21,7 +21,7 @@ from quality_common import data_folder, read_rows, save
 import movers
 from movers.quality.vectors import split_units
 
-DOCUMENTS = 8
+DOCUMENTS = 2
 
 
 def forward(encoder: Any, batches: Sequence[dict[str, torch.Tensor]]) -> float:

@@ -131,6 +131,7 @@ class VectorLearner:
         units = [*self._documents, *self._summaries.values()]
         self._store.fill((part for parts in units for part in parts), encoder, unit, progress=progress)
         self._features: dict[tuple[int, str], NDArray[np.float32]] = {}
+        self._read: dict[int, EncodedText] = {}
         if isinstance(self.module, AlignHead):
             self._measure(everything, self.module, progress)
 
@@ -154,7 +155,12 @@ class VectorLearner:
         document = self._documents[sample.row]
         # with the features at hand, `align` has no need of the document's vectors
         known = self._features.get((sample.row, sample.summary))
-        stored = _UNREAD if known is not None else self._store.text(document)
+        if known is not None:
+            stored = _UNREAD
+        elif sample.row in self._read:
+            stored = self._read[sample.row]
+        else:  # a sequence head cuts the document anyway
+            stored = self._read[sample.row] = self._store.text(document[: self.config.get("document_length")])
         return PairInput(stored, self._store.text(self._summaries[sample.summary]), known)
 
     def lengths(self, samples: Sequence[Sample]) -> list[int]:

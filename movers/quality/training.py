@@ -99,17 +99,12 @@ class TrainingOptions:
         return self
 
 
-def _plain_summary(text: str) -> str:
-    # Highlights stand on lines of their own; as running text they look like the summaries that are to be scored.
-    return " ".join(line.strip() for line in text.splitlines() if line.strip())
-
-
 def prepare_pairs(pairs: Sequence[DocumentSummary], lang: str) -> list[Pair]:
     """Pairs with both texts split into sentences, for the makers of negative samples."""
     return [
         Pair(
             pair.source,
-            _plain_summary(pair.summary),
+            pair.summary.strip(),
             tuple(split_units(pair.source, "sentences", lang)),
             tuple(split_units(pair.summary, "sentences", lang)),
         )
