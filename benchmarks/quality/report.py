@@ -34,7 +34,8 @@ def people(result: dict[str, Any]) -> list[str]:
         f"Model `{result['model']}`. SummEval, 100 documents × 16 systems: Spearman at summary level (mean over "
         "documents), with 95 % bootstrap intervals over documents. Features, starting weights, sample weights and "
         "tolerance were chosen on the first 50 documents, over some 180 settings, so that half is optimistic. The "
-        "second 50 decided nothing, but they were not blind: they were printed for three candidate models, this one the last.",
+        "second 50 decided nothing, but they were not blind: they were printed for three candidate models, this one "
+        "the last.",
         "",
     ]
     for half in ("second half", "first half"):
