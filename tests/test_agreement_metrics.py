@@ -25,7 +25,7 @@ LEAST_ON_GRADES = {
     "moverscore": 0.85,
     "bertscore_hungarian": 0.82,
     "bertscore_emd": 0.86,
-    "reference_free_summary_quality": 0.30,
+    "reference_free_summary_quality": 0.85,
 }
 
 
@@ -69,14 +69,13 @@ def test_a_metric_orders_graded_texts(graded, graded_scores, name):
     ],
 )
 def test_a_metric_puts_the_better_text_of_a_pair_first(graded, graded_scores, name, better, worse):
-    """At least 18 of the 20 genres; 15 for the metric that has no reference to go by."""
+    """In at least 18 of the 20 genres."""
     grades = graded.labels("system")
     first, second = (
         [score for score, grade in zip(graded_scores[name], grades, strict=True) if grade == wanted]
         for wanted in (better, worse)
     )
-    right = sum(a > b for a, b in zip(first, second, strict=True))
-    assert right >= (15 if METRICS[name].against == "sources" else 18)
+    assert sum(a > b for a, b in zip(first, second, strict=True)) >= 18
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.against == "references"])
@@ -164,3 +163,9 @@ def test_kendall_on_summaries_at_summary_level():
     )
     assert found.units + found.skipped["constant_documents"] == 100
     assert found.coefficients["kendall"].value >= 0.1
+
+
+@pytest.mark.data
+def test_pearson_with_facts_of_summaries_without_references():
+    judged = read_file(data_file("qags_cnndm"))
+    assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("fact")) >= 0.5

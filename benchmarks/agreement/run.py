@@ -142,6 +142,8 @@ def cell_of(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
         column = line.human if table.group is None else line.group
         if column in table.columns:
             value, low, high = (getattr(line, table.coefficient + suffix) for suffix in ("", "_low", "_high"))
+            if table.ranked:
+                value, low, high = line.ranked_right, None, None
             numbers[column] = {"value": value, "low": low, "high": high, "n": line.n}
     better = None
     if table.baseline is not None and table.baseline in scored and row.call.label != table.baseline:
@@ -202,12 +204,13 @@ def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
     if not body:
         return []
     numeric = set(range(3 if with_paper else 2, len(heading) - (1 if tested else 0)))
+    interval = " In brackets: 95 % interval." if table.group is None and not table.ranked else ""
     ns = {number["n"] for cell in cells.values() for number in cell["columns"].values()}
     texts = f"{min(ns)}" if len(ns) == 1 else f"{min(ns)} to {max(ns)}"
     return [
         f"## {table.title}",
         "",
-        f"{table.note} Texts in a column: {texts}." + (" In brackets: 95 % interval." if table.group is None else ""),
+        f"{table.note} Texts in a column: {texts}.{interval}",
         "",
         *align(heading, body, numeric, markdown=True),
         "",

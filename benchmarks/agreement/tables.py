@@ -41,6 +41,8 @@ class Table:
         As in ``movers correlate``.
     groups, mean
         Groups that are columns, and whether the mean over all groups is one.
+    ranked : bool
+        Show the share of pairs ranked right instead of a coefficient; at summary level.
     baseline : str, optional
         Label of the row that all others are tested against (Williams' test).
     """
@@ -56,6 +58,7 @@ class Table:
     groups: tuple[str, ...] = ()
     mean: bool = True
     where: tuple[str, ...] = ()
+    ranked: bool = False
     baseline: str | None = None
     note: str = ""
 
@@ -366,6 +369,16 @@ _BEYOND = (
         humans=("fact",),
         rows=(_REFERENCE_FREE,),
         note="Pearson over 235 summaries, against the source: there are no references.",
+    ),
+    Table(
+        name="rank19",
+        title="Ranking pairs of a right and a wrong summary sentence (Falke et al. 2019), CNN/DailyMail",
+        data="rank19_cnndm",
+        humans=("fact",),
+        level="summary",
+        ranked=True,
+        rows=(_REFERENCE_FREE,),
+        note="Share of 373 pairs in which the right sentence scores higher, against the source.",
     ),
     Table(
         name="sts-b",
