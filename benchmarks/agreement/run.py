@@ -142,9 +142,9 @@ def cell_of(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
         column = line.human if table.group is None else line.group
         if column in table.columns:
             value, low, high = (getattr(line, table.coefficient + suffix) for suffix in ("", "_low", "_high"))
-            if table.ranked:
-                value, low, high = line.ranked_right, None, None
             numbers[column] = {"value": value, "low": low, "high": high, "n": line.n}
+            if table.ranked:
+                numbers[column] = {"value": line.ranked_right, "low": None, "high": None, "n": line.ranked_pairs}
     better = None
     if table.baseline is not None and table.baseline in scored and row.call.label != table.baseline:
         # One-sided, as for an improvement.
@@ -210,7 +210,7 @@ def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
     return [
         f"## {table.title}",
         "",
-        f"{table.note} Texts in a column: {texts}.{interval}",
+        f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {texts}.{interval}",
         "",
         *align(heading, body, numeric, markdown=True),
         "",
