@@ -537,6 +537,7 @@ def baseline(tmp_path: Path) -> Path:
             "alignment": "optimal",
             "model": movers.load_encoder("all-MiniLM-L6-v2").identity,
             "layer": "last",
+            "weights": "norm",
             "precision": 0.25,
             "recall": 0.5,
             "f1": 0.2,
@@ -562,8 +563,9 @@ def test_rescaling_is_x_minus_b_over_1_minus_b(baseline: Path) -> None:
         (movers.bertscore_emd, {"layer": 3}, "is for layer 'last', but this call has '3'"),
         (movers.bertscore_emd, {"alignment": "greedy"}, "is for alignment 'optimal', but this call has 'greedy'"),
         (movers.bertscore_emd, {"model": "wordllama"}, "is for model 'all-MiniLM-L6-v2@53aa5117'"),
+        (movers.bertscore_emd, {"weights": "uniform"}, "is for weights 'norm', but this call has 'uniform'"),
     ],
-    ids=["metric", "layer", "alignment", "model"],
+    ids=["metric", "layer", "alignment", "model", "weights"],
 )
 def test_a_baseline_of_something_else_is_refused(
     metric: Metric, options: dict[str, Any], message: str, baseline: Path
