@@ -101,7 +101,7 @@ class Scorer:
     name: str
     signature: str
     represent: Callable[[Sequence[str]], Iterable[tuple[int, Any]]]
-    compare: Callable[[Sequence[tuple[Any, Any]], bool], Sequence[Comparison]]
+    compare: Callable[[Sequence[Any], bool], Sequence[Comparison]]
     prepare: Callable[[Sequence[tuple[Any, Any]]], Iterable[Sequence[Any]]] | None = None
     multi_ref: Reduction = "max"
     was_cut: Callable[[Any], bool] = field(default=lambda representation: False)
