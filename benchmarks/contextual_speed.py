@@ -78,13 +78,13 @@ def main() -> None:
         f"{len(rows)} pairs of WMT17, all-MiniLM-L6-v2, no vector taken from the cache; floor at batch size {size}.",
         "",
     ]
+
+    def report(what: str, measured: dict[str, Any]) -> None:
+        lines.append(f"- {describe(what, measured)}")
+        print(lines[-1], flush=True)  # the whole takes half an hour
+
     movers.moverscore(predictions[:64], references[:64])
-    lines.append(
-        "- "
-        + describe(
-            "moverscore ÷ floor", interleaved(floor, fresh(movers.moverscore, predictions, references), arguments.runs)
-        )
-    )
+    report("moverscore ÷ floor", interleaved(floor, fresh(movers.moverscore, predictions, references), arguments.runs))
 
     import bert_score
 
@@ -99,7 +99,7 @@ def main() -> None:
     peer_scorer.score(predictions[:64], references[:64])
     for metric in (movers.bertscore_hungarian, movers.bertscore_emd):
         measured = interleaved(fresh(metric, predictions, references), peer, arguments.runs)
-        lines.append("- " + describe(f"bert-score package ÷ {metric.__name__}", measured))
+        report(f"bert-score package ÷ {metric.__name__}", measured)
 
     many = judged("summeval")[: max(16, arguments.pairs // 20)]
     candidates = [row["candidate"] for row in many]
@@ -113,12 +113,7 @@ def main() -> None:
 
     together = fresh(movers.moverscore, candidates, groups)
     ratio = interleaved(together, separately, min(3, arguments.runs))
-    lines.append(
-        "- "
-        + describe(
-            f"every pair encoded separately ÷ moverscore, {len(many)} summaries × {len(groups[0])} references", ratio
-        )
-    )
+    report(f"every pair encoded separately ÷ moverscore, {len(many)} summaries × {len(groups[0])} references", ratio)
     write("contextual_speed", lines)
 
 

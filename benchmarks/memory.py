@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import accumulate
 from pathlib import Path
 
 from common import machine, write
@@ -25,10 +26,10 @@ def make(path: Path, count: int, seed: int) -> None:
     words = [
         "".join(draw.choice(letters) + draw.choice(vowels) for _ in range(draw.randint(2, 4))) for _ in range(30_000)
     ]
-    weights = [1 / (rank + 1) for rank in range(len(words))]
+    weights = [*accumulate(1 / (rank + 1) for rank in range(len(words)))]
     with path.open("w", encoding="utf-8") as file:
         for _ in range(count):
-            chosen = draw.choices(words, weights, k=12)
+            chosen = draw.choices(words, cum_weights=weights, k=12)
             file.write(" ".join(chosen[:6]).capitalize() + ". " + " ".join(chosen[6:]).capitalize() + ".\n")
 
 

@@ -18,7 +18,14 @@ import movers
 from movers.encoders.static import WordLlama
 from movers.registry import find_metric
 from movers.texts import WordRules, stop_words
-from movers.transport import _kernel, default_threads, distances_of_pairs, emd_of_normalised, threaded_map
+from movers.transport import (
+    _kernel,
+    default_threads,
+    emd_of_normalised,
+    one_blas_thread,
+    pairwise_distances,
+    threaded_map,
+)
 
 
 def main() -> None:
@@ -46,14 +53,12 @@ def main() -> None:
         masses = np.array([*counts.values()], dtype=np.float64)
         return vectors[[row_of[word] for word in counts]], masses / masses.sum()
 
-    def ours_chunk(chunk: list[tuple[list[str], list[str]]]) -> list[float]:
-        bags = [(bag(a), bag(b)) for a, b in chunk]
-        costs = distances_of_pairs([(x, y) for (x, _), (y, _) in bags])
-        return [emd_of_normalised(a, b, matrix).cost for ((_, a), (_, b)), matrix in zip(bags, costs, strict=True)]
-
     def ours(chosen: list[tuple[list[str], list[str]]]) -> list[float]:
-        chunks = [chosen[begin : begin + 32] for begin in range(0, len(chosen), 32)]
-        return [value for part in threaded_map(ours_chunk, chunks, chunk=1) for value in part]
+        # as `wms` does it: costs on this thread, plans on the pool
+        with one_blas_thread():
+            bags = [(bag(a), bag(b)) for a, b in chosen]
+            problems = [(a, b, pairwise_distances(x, y)) for (x, a), (y, b) in bags]
+        return list(threaded_map(lambda problem: emd_of_normalised(*problem).cost, problems))
 
     sample = pairs[: len(pairs) // 4]  # the peer is slow; a quarter of the pairs tells as much
 
@@ -72,8 +77,12 @@ def main() -> None:
         for a, b in zip(predictions, references, strict=True)
         if bags[a] is not None and bags[b] is not None
     ]
-    matrices = distances_of_pairs([(a.gather(), b.gather()) for a, b in ready])
-    problems = [(a.masses, b.masses, costs) for (a, b), costs in zip(ready, matrices, strict=True)]
+
+    def costs() -> list[Any]:
+        with one_blas_thread():
+            return [pairwise_distances(a.gather(), b.gather()) for a, b in ready]
+
+    problems = [(a.masses, b.masses, matrix) for (a, b), matrix in zip(ready, costs(), strict=True)]
     kernel = _kernel()
 
     def bare() -> Any:
@@ -87,9 +96,7 @@ def main() -> None:
     end_to_end = interleaved(bare, from_text)
     parts = {
         "reading texts into bags": min(seconds(lambda: list(scorer.represent(texts))) for _ in range(3)),
-        "cost matrices, one thread": min(
-            seconds(lambda: distances_of_pairs([(a.gather(), b.gather()) for a, b in ready])) for _ in range(3)
-        ),
+        "cost matrices, one thread": min(seconds(costs) for _ in range(3)),
         "kernel, one thread": min(seconds(lambda: [kernel(*problem) for problem in problems]) for _ in range(3)),
         f"kernel, {default_threads()} threads": min(seconds(bare) for _ in range(3)),
         "wms from text": min(seconds(from_text) for _ in range(3)),

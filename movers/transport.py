@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
@@ -32,7 +32,6 @@ __all__ = [
     "Plan",
     "assignment",
     "default_threads",
-    "distances_of_pairs",
     "emd",
     "emd_of_normalised",
     "greedy",
@@ -89,76 +88,17 @@ def pairwise_distances(x: NDArray[Any], y: NDArray[Any], distance: Distance = "e
             difference = x[close_rows] - y[close_columns]
             costs[close_rows, close_columns] = np.einsum("ij,ij->i", difference, difference) / 2
         return costs
-    return _stacked_distances(x[None], y[None], distance)[0]
-
-
-def distances_of_pairs(
-    pairs: Sequence[tuple[NDArray[Any], NDArray[Any]]], distance: Distance = "euclidean", together: int = 8
-) -> list[Floats]:
-    """`pairwise_distances` of many pairs (m_p, d), (n_p, d), in the order of the pairs.
-
-    Pairs of similar size are padded to one shape and computed together. At the size of a sentence a single pair's dozen
-    small array operations cost more in hand-overs of Python's lock between threads than in arithmetic.
-
-    >>> x, y = np.zeros((1, 2)), np.array([[3.0, 4.0]])
-    >>> [costs.tolist() for costs in distances_of_pairs([(x, y), (y, y)])]
-    [[[5.0]], [[0.0]]]
-    """
-    if distance == "cosine":
-        return [pairwise_distances(x, y, distance) for x, y in pairs]
-    order = sorted(range(len(pairs)), key=lambda place: len(pairs[place][0]) * len(pairs[place][1]))
-    found: list[Floats] = [_NOTHING] * len(pairs)
-    for begin in range(0, len(order), together):
-        places = order[begin : begin + together]
-        x = _stack([pairs[place][0] for place in places], "x")
-        y = _stack([pairs[place][1] for place in places], "y")
-        costs = _stacked_distances(x, y, distance)
-        for row, place in enumerate(places):
-            m, n = len(pairs[place][0]), len(pairs[place][1])
-            found[place] = np.ascontiguousarray(costs[row, :m, :n])
-    return found
-
-
-_NOTHING: Floats = np.zeros((0, 0))
-
-
-def _stack(arrays: list[NDArray[Any]], side: str) -> Floats:
-    """(B, longest, d): arrays (n_b, d) one above the other, zeros below the shorter ones.
-
-    The memory is the thread's own and used again and again: fresh memory of this size would come from the system, page
-    by page, at more than the cost of the distances.
-    """
-    shape = (len(arrays), max(map(len, arrays)), arrays[0].shape[1])
-    size = shape[0] * shape[1] * shape[2]
-    memory = getattr(_SCRATCH, side, None)
-    if memory is None or len(memory) < size:
-        memory = np.empty(size)
-        if size <= _SCRATCH_LIMIT:
-            setattr(_SCRATCH, side, memory)
-    stacked = memory[:size].reshape(shape)
-    for row, array in enumerate(arrays):
-        stacked[row, : len(array)] = array
-        stacked[row, len(array) :] = 0.0
-    return stacked
-
-
-_SCRATCH = threading.local()
-_SCRATCH_LIMIT = 1 << 20  # numbers: 8 MiB a side and thread
-
-
-def _stacked_distances(x: Floats, y: Floats, distance: Distance) -> Floats:
-    """Euclidean distances or their squares between the rows of x (B, m, d) and y (B, n, d), as (B, m, n)."""
-    x_square = np.einsum("bij,bij->bi", x, x)
-    y_square = np.einsum("bij,bij->bi", y, y)
-    squares = x @ y.transpose(0, 2, 1)
+    x_square = np.einsum("ij,ij->i", x, x)
+    y_square = np.einsum("ij,ij->i", y, y)
+    squares = x @ y.T
     squares *= -2.0
-    squares += x_square[:, :, None]
-    squares += y_square[:, None, :]
+    squares += x_square[:, None]
+    squares += y_square
     # The expanded square loses digits where two points (nearly) coincide: there, take the difference itself.
-    batches, rows, columns = (squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))).nonzero()
-    if len(batches):
-        difference = x[batches, rows] - y[batches, columns]
-        squares[batches, rows, columns] = np.einsum("ij,ij->i", difference, difference)
+    rows, columns = (squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))).nonzero()
+    if len(rows):
+        difference = x[rows] - y[columns]
+        squares[rows, columns] = np.einsum("ij,ij->i", difference, difference)
     return squares if distance == "sqeuclidean" else np.sqrt(squares, out=squares)
 
 

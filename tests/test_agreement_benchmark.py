@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import shutil
@@ -140,6 +141,29 @@ def test_an_interrupted_run_loses_no_block(run, data, tmp_path, monkeypatch):
     assert [len(json.loads(line)["scores"]) for line in blocks] == [40, 40, 40, 20]
     assert len(run.ScoreStore(tmp_path / ".scores").read(words)[0]) == 140
     assert cell(tmp_path, "small", "words")["columns"]["adequacy"]["n"] == 140
+
+
+def test_tables_over_the_same_texts_share_one_pass(run, data, tmp_path, monkeypatch):
+    small = run.TABLES["small"]
+    twin = dataclasses.replace(small, name="twin", coefficient="pearson", rows=small.rows[1:2] + (small.rows[0],))
+    monkeypatch.setitem(run.TABLES, "twin", twin)
+    passes = []
+
+    def count(texts, calls, **options):
+        known = options["known"]
+        passes.append([call.name for call in calls if len(known[call.label]) < len(texts)])
+        return score_judged(texts, calls, **options)
+
+    score_judged = run.score_judged
+    monkeypatch.setattr(run, "score_judged", count)
+    run.main(["--data", str(data), "--out", str(tmp_path), "--tables", "small,twin"])
+    assert [names for names in passes if names] == [["wms", "sms"]]
+    judged = read_file(GRADED)
+    references = [list(text.references) for text in judged.texts]
+    scores = movers.sms([text.candidate for text in judged.texts], references)["scores"]
+    for name, coefficient in (("small", stats.spearmanr), ("twin", stats.pearsonr)):
+        found = cell(tmp_path, name, "sentences")["columns"]["adequacy"]["value"]
+        assert found == pytest.approx(coefficient(scores, judged.human("adequacy")).statistic)
 
 
 def test_an_unknown_table_lists_the_known_ones(run, data):

@@ -342,8 +342,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise SystemExit(f"unknown table {unknown[0]!r}; there are {', '.join(TABLES)}")
     skipped = {model for model in arguments.skip_models.split(",") if model}
     store = ScoreStore(arguments.scores or arguments.out / ".scores")
-    for name in names:
-        run_table(TABLES[name], folder, arguments.out, store, skipped)
+    for together in _by_texts(TABLES[name] for name in names):
+        score_together(together, folder, arguments.out, store, skipped)
+        for table in together:
+            run_table(table, folder, arguments.out, store, skipped)
     if arguments.speed:
         path = find_file(folder, "wmt17_seg_da_to_en")
         if path is None:
@@ -356,17 +358,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _by_texts(tables: Iterable[Table]) -> list[list[Table]]:
+    """Tables over the same texts in the same groups, together: a pass of an encoder serves all of them."""
+    groups: dict[tuple[str, tuple[str, ...], str | None], list[Table]] = {}
+    for table in tables:
+        groups.setdefault((table.data, table.where, table.group), []).append(table)
+    return list(groups.values())
+
+
+def score_together(tables: Sequence[Table], folder: Path, out: Path, store: ScoreStore, skip_models: set[str]) -> None:
+    """Put the scores that several tables lack into the store, all metrics that share an encoder at once."""
+    path = find_file(folder, tables[0].data)
+    if path is None or len(tables) < 2:
+        return
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    calls: dict[str, MetricCall] = {}
+    for table in tables:
+        for row in _rows(table, skip_models):
+            if not is_done(cell_path(out, table, row), row, digest):
+                # labels are a table's own; the same metric may have two of them
+                told = json.dumps([row.call.name, dict(row.call.options), row.call.output], sort_keys=True)
+                calls[told] = MetricCall(told, row.call.name, row.call.options, row.call.output)
+    texts = read_file(path).where(*tables[0].where)
+    for part in _by_model(calls.values()):
+        print(f"{tables[0].data}: {len(part)} metrics for {len(tables)} tables", file=sys.stderr, flush=True)
+        score_rows(texts, part, tables[0], store, digest)
+
+
+def _rows(table: Table, skip_models: set[str]) -> list[Row]:
+    return [row for row in table.rows if row.call.options.get("model") not in skip_models and available(row.call)]
+
+
 def run_table(table: Table, folder: Path, out: Path, store: ScoreStore, skip_models: set[str]) -> None:
     path = find_file(folder, table.data)
     if path is None:
         print(f"{table.name}: no {table.data}.jsonl.gz in {folder}, left as it is", file=sys.stderr)
         return
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    rows = [row for row in table.rows if row.call.options.get("model") not in skip_models]
-    missing = [row.call.label for row in rows if not available(row.call)]
+    missing = [row.call.label for row in table.rows if not available(row.call)]
     if missing:
         print(f"{table.name}: not in this version: {'; '.join(missing)}", file=sys.stderr)
-    rows = [row for row in rows if available(row.call)]
+    rows = _rows(table, skip_models)
     todo = [row for row in rows if not is_done(cell_path(out, table, row), row, digest)]
     if not todo:
         print(f"{table.name}: done", file=sys.stderr)

@@ -63,9 +63,11 @@ def score_pairs(model: Any, library: Library, pairs: Sequence[tuple[str, str]]) 
     """Scores of (document, summary) pairs by a model over stored vectors, as the metric gives them (half precision)."""
     from movers.quality.scorer import compare_vectors
 
-    return [
-        compare_vectors(model, library.get(summary), library.get(document), False).score for document, summary in pairs
-    ]
+    found: list[float] = []
+    for begin in range(0, len(pairs), 32):
+        part = [(library.get(summary), library.get(document)) for document, summary in pairs[begin : begin + 32]]
+        found += [comparison.score for comparison in compare_vectors(model, part)]
+    return found
 
 
 def environment() -> dict[str, str]:

@@ -21,7 +21,7 @@ from quality_common import data_folder, read_rows, save
 import movers
 from movers.quality.vectors import split_units
 
-DOCUMENTS = 2
+DOCUMENTS = 12
 
 
 def forward(encoder: Any, batches: Sequence[dict[str, torch.Tensor]]) -> float:

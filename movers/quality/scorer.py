@@ -11,6 +11,7 @@ arXiv:2005.06377, 2020.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,39 +118,51 @@ def quality_scorer(name: str, options: QualityOptions, corpus: object = None) ->
     def read(texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
         return encode_texts(texts, encoder, unit, lang=lang, batch_tokens=options.batch_tokens)
 
-    def compare(summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
-        return compare_vectors(model, summary, document, account)
+    def compare(pairs: Sequence[tuple[EncodedText, EncodedText]], account: bool) -> list[Comparison]:
+        return compare_vectors(model, pairs, account)
 
     window = getattr(encoder, "sentence_window", None)
     line = {**line, "emb": encoder.identity, "lang": lang, "window": window}
-    return Scorer(name, signature(name, line), read, one_by_one(compare), **common)
+    return Scorer(name, signature(name, line), read, compare, **common)
 
 
-def compare_vectors(model: QualityModel, summary: EncodedText, document: EncodedText, account: bool) -> Comparison:
-    """One pair through a head; alone, so that no other pair can touch its score."""
+def compare_vectors(
+    model: QualityModel, pairs: Sequence[tuple[EncodedText, EncodedText]], account: bool = False
+) -> list[Comparison]:
+    """(summary, document) pairs through a head, all in one batch: a pass takes as long for one pair as for many."""
     import torch
 
     from movers.quality.heads import AlignHead, PairInput, align
 
-    if summary.blank or document.blank:
-        # nothing is no summary of anything, not even of nothing
-        return Comparison(0.0, empty=True, alignment={"summary": [], "document": []} if account else None)
     head = model.module
-    alignment = align(document, summary) if isinstance(head, AlignHead) or (account and len(summary.tokens)) else None
-    features = alignment.features if alignment is not None and isinstance(head, AlignHead) else None
-    pair = PairInput(document, summary, features)
+    aligning = isinstance(head, AlignHead)
+    # nothing is no summary of anything, not even of nothing
+    empty = Comparison(0.0, empty=True, alignment={"summary": [], "document": []} if account else None)
+    found = [empty] * len(pairs)
+    places = [place for place, (summary, document) in enumerate(pairs) if not summary.blank and not document.blank]
+    if not places:
+        return found
+    inputs, alignments = [], []
+    for place in places:
+        summary, document = pairs[place]
+        alignment = align(document, summary) if aligning or (account and len(summary.tokens)) else None
+        inputs.append(PairInput(document, summary, alignment.features if aligning and alignment is not None else None))
+        alignments.append(alignment)
     with torch.inference_mode():
-        batch = head.collate([pair])
-        score = float(head(batch).double().sigmoid())
-        if not account:
-            return Comparison(score)
-        told = _account(summary, document, alignment)
-        if isinstance(head, AlignHead):
-            quality, intact = head.parts(batch)
-            told["alignment_quality"] = float(quality.sigmoid())
-            told["intact"] = float(intact)
-            told["features"] = _named(features)
-    return Comparison(score, alignment=told)
+        batch = head.collate(inputs)
+        scores = head(batch).double().sigmoid().tolist()
+        parts = [part.tolist() for part in (head.parts(batch) if account and aligning else ())]
+    for row, place in enumerate(places):
+        told = None
+        if account:
+            told = _account(*pairs[place], alignments[row])
+            if aligning:
+                quality, intact = (part[row] for part in parts)
+                told["alignment_quality"] = 1 / (1 + math.exp(-quality))
+                told["intact"] = intact
+                told["features"] = _named(inputs[row].features)
+        found[place] = Comparison(scores[row], alignment=told)
+    return found
 
 
 def _named(features: Any) -> dict[str, float]:

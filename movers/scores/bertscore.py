@@ -32,7 +32,7 @@ from movers.scores.rescaling import read_baseline
 from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
 from movers.scores.weighing import Corpus, check_weights, weigh
 from movers.signature import signature
-from movers.transport import assignment, emd, unit_rows
+from movers.transport import assignment, emd, greedy, unit_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -63,15 +63,20 @@ def f1_of(precision: float, recall: float) -> float:
     return 2.0 * precision * recall / total if total > 0 else 0.0
 
 
-def greedy_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float]:
-    """Precision and recall where every token takes its best partner.
+def greedy_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float, Masses]:
+    """Precision and recall where every token takes its best partner, and what moves for the precision, T (m, k).
 
-    >>> greedy_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2), np.ones(2))
+    >>> precision, recall, _ = greedy_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2), np.ones(2))
+    >>> precision, recall
     (1.0, 0.5)
     """
-    precision = float(similarity.max(axis=1) @ a / a.sum())
-    recall = float(similarity.max(axis=0) @ b / b.sum())
-    return precision, recall
+    columns, rows = greedy(similarity)
+    each_row, each_column = np.arange(len(a)), np.arange(len(b))
+    flow = np.zeros_like(similarity)
+    flow[each_row, columns] = a / a.sum()
+    precision = float(similarity[each_row, columns] @ a / a.sum())
+    recall = float(similarity[rows, each_column] @ b / b.sum())
+    return precision, recall, flow
 
 
 def hungarian_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float, Masses]:
@@ -234,8 +239,8 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
     options = options.check(metric)
     source = token_source(metric, options, options.layers(), corpus)
     baseline = _read_baseline(metric, options, source.encoder)
-    greedy = options.alignment == "greedy"
-    filters = Filters(special_tokens=greedy and options.greedy_special)
+    is_greedy = options.alignment == "greedy"
+    filters = Filters(special_tokens=is_greedy and options.greedy_special)
 
     def bag(text: TokenText, side: int) -> Bag:
         units = text.units(filters)
@@ -261,10 +266,8 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
         a = first.remember(0, lambda: bag(first, 0))
         b = second.remember(1, lambda: bag(second, 1))
         similarity = np.asarray(a.vectors @ b.vectors.T, dtype=np.float64)
-        flow: Masses | None
-        if greedy:
-            precision, recall = greedy_scores(similarity, a.masses, b.masses)
-            flow = None
+        if is_greedy:
+            precision, recall, flow = greedy_scores(similarity, a.masses, b.masses)
         elif metric == "bertscore_hungarian":
             precision, recall, flow = hungarian_scores(similarity, a.masses, b.masses)
         else:
@@ -291,13 +294,7 @@ def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | No
     )
 
 
-def _alignment(
-    first: TokenText, second: TokenText, a: Bag, b: Bag, similarity: Masses, flow: Masses | None
-) -> dict[str, Any]:
-    if flow is None:  # greedy: each hypothesis token and its best partner
-        flow = np.zeros_like(similarity)
-        best = similarity.argmax(axis=1)
-        flow[np.arange(len(best)), best] = a.masses / a.masses.sum()
+def _alignment(first: TokenText, second: TokenText, a: Bag, b: Bag, similarity: Masses, flow: Masses) -> dict[str, Any]:
     return {
         "distance": float((flow * (1.0 - similarity)).sum()),
         "prediction": first.describe(a.places, a.masses / a.masses.sum()),

@@ -54,7 +54,7 @@ from movers.texts import (
     split_pieces,
     stop_words,
 )
-from movers.transport import Plan, distances_of_pairs, emd, emd_of_normalised, pairwise_distances, unit_rows
+from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import IdfTable, Weights
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ class Reading(NamedTuple):
 
 def word_bag(reading: Reading, weigh: WeighWords) -> Bag:
     r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; contextual words are each their own type."""
-    counts = Counter(reading.rows)  # types in the order of their first occurrence
+    counts: dict[int, int] = {}  # types in the order of their first occurrence
+    for row in reading.rows:  # at the size of a sentence a Counter spends most of its time on what it was given
+        counts[row] = counts.get(row, 0) + 1
     types = list(counts)
     table, words = reading.vectors, reading.words
 
@@ -511,14 +513,15 @@ def mover_similarity_scorer(metric: Name, options: MoverSimilarityOptions, corpu
             return _static_bags(texts, encoder, rules, make)
         return _contextual_bags(texts, encoder, options, make)
 
-    def compare(pairs: Sequence[tuple[TextBags, TextBags]], aligned: bool) -> list[Comparison]:
-        return _compare(pairs, options.distance, aligned)
+    def prepare(pairs: Sequence[tuple[TextBags, TextBags]]) -> Iterator[list[Problem | float]]:
+        return _prepare(pairs, options.distance)
 
     return Scorer(
         name=metric,
         signature=_signature(metric, options, encoder, static, sentence_encoder, table),
         represent=represent,
-        compare=compare,
+        prepare=prepare,
+        compare=_compare,
         was_cut=lambda bags: bags.cut,
         multi_ref=options.multi_ref,
         threads=options.threads,
@@ -575,19 +578,39 @@ def _bag_maker(
     return make
 
 
-def _compare(pairs: Sequence[tuple[TextBags, TextBags]], distance: BagDistance, aligned: bool) -> list[Comparison]:
-    found: list[Comparison | None] = []
-    bags: list[tuple[Bag, Bag, bool]] = []
-    for first, second in pairs:
-        chosen = _choose_bags(first, second)
+class Problem(NamedTuple):
+    """Two bags, the costs between their units (m, n), and whether the bags are unfiltered."""
+
+    first: Bag
+    second: Bag
+    costs: NDArray[np.float64]
+    unfiltered: bool
+
+
+_GROUP = 1 << 21  # numbers in a group's cost matrices: 16 MiB, or one matrix if that is more
+
+
+def _prepare(pairs: Sequence[tuple[TextBags, TextBags]], distance: BagDistance) -> Iterator[list[Problem | float]]:
+    """Groups of problems in the order of the pairs; a number is the score of a pair that has nothing to compare."""
+    group: list[Problem | float] = []
+    size = 0
+    for texts in pairs:
+        chosen = _choose_bags(*texts)
         if isinstance(chosen, float):
-            found.append(Comparison(chosen, empty=True, alignment=no_flows() if aligned else None))
-        else:
-            found.append(None)
-            bags.append(chosen)
-    matrices = distances_of_pairs([(a.gather(), b.gather()) for a, b, _ in bags], distance)
-    solved = (_solve(*triple, costs, aligned) for triple, costs in zip(bags, matrices, strict=True))
-    return [next(solved) if comparison is None else comparison for comparison in found]
+            group.append(chosen)
+            continue
+        first, second, unfiltered = chosen
+        costs = pairwise_distances(first.gather(), second.gather(), distance)
+        group.append(Problem(first, second, costs, unfiltered))
+        size += costs.size
+        if size >= _GROUP:
+            yield group
+            group, size = [], 0
+    yield group
+
+
+def _compare(problems: Sequence[Problem | float], aligned: bool) -> list[Comparison]:
+    return [_solve(problem, aligned) for problem in problems]
 
 
 def _choose_bags(first: TextBags, second: TextBags) -> tuple[Bag, Bag, bool] | float:
@@ -600,18 +623,20 @@ def _choose_bags(first: TextBags, second: TextBags) -> tuple[Bag, Bag, bool] | f
     return 0.0 if bag_a is None or bag_b is None else (bag_a, bag_b, True)
 
 
-def _solve(bag_a: Bag, bag_b: Bag, unfiltered: bool, costs: NDArray[np.float64], aligned: bool) -> Comparison:
-    plan = emd_of_normalised(bag_a.masses, bag_b.masses, costs)
-    alignment = _alignment(bag_a, bag_b, plan, costs) if aligned else None
-    return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
+def _solve(problem: Problem | float, aligned: bool) -> Comparison:
+    if isinstance(problem, float):
+        return Comparison(problem, empty=True, alignment=no_flows() if aligned else None)
+    plan = emd_of_normalised(problem.first.masses, problem.second.masses, problem.costs)
+    alignment = _alignment(problem, plan) if aligned else None
+    return Comparison(similarity(plan.cost), unfiltered=problem.unfiltered, alignment=alignment)
 
 
-def _alignment(bag_a: Bag, bag_b: Bag, plan: Plan, costs: NDArray[np.float64]) -> dict[str, Any]:
+def _alignment(problem: Problem, plan: Plan) -> dict[str, Any]:
     return {
         "distance": plan.cost,
-        "prediction": _units(bag_a),
-        "reference": _units(bag_b),
-        "flows": list_flows(plan.flow, costs),
+        "prediction": _units(problem.first),
+        "reference": _units(problem.second),
+        "flows": list_flows(plan.flow, problem.costs),
     }
 
 

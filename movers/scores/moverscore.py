@@ -240,22 +240,15 @@ def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | 
         assert a is not None and b is not None
         if options.alignment == "hard":
             similarity = np.asarray(a.vectors, np.float64) @ np.asarray(b.vectors, np.float64).T
-            precision, recall = greedy_scores(similarity, a.masses, b.masses)
+            precision, recall, flow = greedy_scores(similarity, a.masses, b.masses)
             value = f1_of(precision, recall)
-            alignment = _hard_alignment(first, second, a, b, similarity) if aligned else None
+            alignment = _alignment(first, second, a, b, None, flow, 1.0 - similarity) if aligned else None
             return Comparison(
                 value, {"precision": precision, "recall": recall, "f1": value}, False, not filtered, alignment
             )
         costs = pairwise_distances(a.vectors, b.vectors, options.distance or "sqeuclidean")
         plan = emd_of_normalised(a.masses, b.masses, costs)
-        alignment = None
-        if aligned:
-            alignment = {
-                "distance": plan.cost,
-                "prediction": _describe(first, a),
-                "reference": _describe(second, b),
-                "flows": list_flows(plan.flow, costs),
-            }
+        alignment = _alignment(first, second, a, b, plan.cost, plan.flow, costs) if aligned else None
         return Comparison(
             similarity_of(plan.cost, options.similarity or "one_minus"), {}, False, not filtered, alignment
         )
@@ -282,15 +275,14 @@ def _describe(text: TokenText, bag: Bag) -> list[dict[str, Any]]:
     return units
 
 
-def _hard_alignment(first: TokenText, second: TokenText, a: Bag, b: Bag, similarity: Masses) -> dict[str, Any]:
-    best = similarity.argmax(axis=1)
-    flow = np.zeros_like(similarity)
-    flow[np.arange(len(best)), best] = a.masses
+def _alignment(
+    first: TokenText, second: TokenText, a: Bag, b: Bag, distance: float | None, flow: Masses, costs: Masses
+) -> dict[str, Any]:
     return {
-        "distance": None,
+        "distance": distance,
         "prediction": _describe(first, a),
         "reference": _describe(second, b),
-        "flows": list_flows(flow, 1.0 - similarity),
+        "flows": list_flows(flow, costs),
     }
 
 

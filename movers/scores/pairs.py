@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -79,6 +80,10 @@ class Scorer:
         Distinct texts → `(index, representation)` for each, in any order, as soon as it is ready.
     compare : function
         Pairs of representations and whether to keep their alignments → a Comparison each. Runs in threads.
+    prepare : function, optional
+        Pairs of representations → groups of what `compare` takes in their place, each group small enough to be in
+        memory at once. Without `overlap` it runs on the calling thread, and the threads compare a whole group while
+        the calling thread waits: small array steps hold Python's lock, and threads would only take it from each other.
     was_cut : function
         Whether a representation left tokens of its text out.
     multi_ref : {"max", "mean", "sum"}
@@ -96,7 +101,8 @@ class Scorer:
     name: str
     signature: str
     represent: Callable[[Sequence[str]], Iterable[tuple[int, Any]]]
-    compare: Callable[[Sequence[tuple[Any, Any]], bool], Sequence[Comparison]]
+    compare: Callable[[Sequence[Any], bool], Sequence[Comparison]]
+    prepare: Callable[[Sequence[tuple[Any, Any]]], Iterable[Sequence[Any]]] | None = None
     multi_ref: Reduction = "max"
     was_cut: Callable[[Any], bool] = field(default=lambda representation: False)
     threads: int | None = None
@@ -173,20 +179,29 @@ def _score_block(
     compared: dict[tuple[int, int], Comparison] = {}
     under_way: list[Future[list[tuple[tuple[int, int], Comparison]]]] = []
 
-    def compare(part: list[tuple[tuple[int, int], Any, Any]]) -> list[tuple[tuple[int, int], Comparison]]:
-        found = scorer.compare([(first, second) for _, first, second in part], return_alignment)
-        return [(pair, comparison) for (pair, _, _), comparison in zip(part, found, strict=True)]
+    def compare(keys: Sequence[tuple[int, int]], problems: Sequence[Any]) -> list[tuple[tuple[int, int], Comparison]]:
+        return list(zip(keys, scorer.compare(problems, return_alignment), strict=True))
 
-    def hand_over(part: list[tuple[tuple[int, int], Any, Any]]) -> None:
+    def prepare_and_compare(
+        keys: Sequence[tuple[int, int]], pairs: Sequence[tuple[Any, Any]]
+    ) -> list[tuple[tuple[int, int], Comparison]]:
+        return compare(keys, pairs if scorer.prepare is None else list(chain.from_iterable(scorer.prepare(pairs))))
+
+    def hand_over(function: Callable[..., Any], keys: Sequence[tuple[int, int]], items: Sequence[Any]) -> None:
         if pool is None:
-            compared.update(compare(part))
+            compared.update(function(keys, items))
         else:
-            under_way.append(pool.submit(compare, part))
+            under_way.append(pool.submit(function, keys, items))
+
+    def wait() -> None:
+        while under_way:
+            compared.update(under_way.pop(0).result())
 
     def done(pair: tuple[int, int], number: int) -> bool:
         return pair[0] in ready and pair[1] in ready and (pair[0] == number or pair[1] == number)
 
-    part: list[tuple[tuple[int, int], Any, Any]] = []
+    keys: list[tuple[int, int]] = []
+    items: list[tuple[Any, Any]] = []
     left = {number: len(owners) for number, owners in waiting.items()}
     try:
         for number, representation in scorer.represent(list(numbers)):
@@ -196,18 +211,28 @@ def _score_block(
             for pair in waiting[number]:
                 if not done(pair, number):
                     continue
-                part.append((pair, ready[pair[0]], ready[pair[1]]))
+                keys.append(pair)
+                items.append((ready[pair[0]], ready[pair[1]]))
                 for member in set(pair):
                     left[member] -= 1
                     if not left[member] and member != number:
                         ready[member] = None  # its last pair is under way: free the vectors
-                if scorer.overlap and len(part) == _CHUNK:
-                    hand_over(part)
-                    part = []
-        for begin in range(0, len(part), _CHUNK):
-            hand_over(part[begin : begin + _CHUNK])
-        for future in under_way:
-            compared.update(future.result())
+                if scorer.overlap and len(keys) == _CHUNK:
+                    hand_over(prepare_and_compare, keys, items)
+                    keys, items = [], []
+        if scorer.overlap or scorer.prepare is None:
+            for begin in range(0, len(keys), _CHUNK):
+                end = begin + _CHUNK
+                hand_over(prepare_and_compare, keys[begin:end], items[begin:end])
+        else:
+            place = 0
+            for group in scorer.prepare(items):
+                for begin in range(0, len(group), _CHUNK):
+                    part = group[begin : begin + _CHUNK]
+                    hand_over(compare, keys[place : place + len(part)], part)
+                    place += len(part)
+                wait()
+        wait()
     except BaseException:
         for future in under_way:
             future.cancel()

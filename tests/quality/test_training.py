@@ -124,8 +124,8 @@ def test_scoring_gives_what_training_measured(trained: Path, vectors: Path) -> N
     store = VectorStore(vectors / encoder.identity, 384, tokens=True)
     stored = [store.text(split_units(text, "sentences")) for text in texts]
     for n in range(0, len(texts), 2):
-        first = compare_vectors(model, fresh[n + 1], fresh[n], False).score
-        second = compare_vectors(model, stored[n + 1], stored[n], False).score
+        first = compare_vectors(model, [(fresh[n + 1], fresh[n])])[0].score
+        second = compare_vectors(model, [(stored[n + 1], stored[n])])[0].score
         assert first == pytest.approx(second, abs=2e-3)
 
 

@@ -218,6 +218,19 @@ def test_scores_do_not_depend_on_batch_order_or_threads(metric: Metric, model: s
     again(range(12), threads=3, batch_tokens=17)
 
 
+@pytest.mark.parametrize("room", [1, 40, 200])
+@every_metric
+def test_scores_do_not_depend_on_how_many_cost_matrices_are_in_memory(
+    metric: Metric, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predictions = [*TEXTS, "", "the of"]  # a pair without units has no matrix, and keeps its place
+    references = [*TEXTS[::-1], "", "a man"]
+    expected = metric(predictions, references)
+    monkeypatch.setattr("movers.scores.mover_similarity._GROUP", room)
+    for threads in (1, 3):
+        assert metric(predictions, references, threads=threads) == expected
+
+
 def test_more_pairs_than_a_block_are_scored_in_order() -> None:
     predictions = [f"{TEXTS[number % 12]} number{'abcdefghij'[number % 10]}" for number in range(1500)]
     references = [TEXTS[(number * 5 + 1) % 12] for number in range(1500)]
