@@ -175,6 +175,16 @@ _ZHAO_1 = Table(
             )
         ),
         Row(call("MoverScore, mpnet", "moverscore", model=MPNET)),
+        Row(
+            call(
+                "MoverScore, mpnet, layers 7 and 12, all tokens",
+                "moverscore",
+                model=MPNET,
+                aggregation="7+12",
+                punctuation=False,
+                drop_subwords=False,
+            )
+        ),
         Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
         Row(call("BERTScore, transport", "bertscore_emd")),
         Row(call("BERTScore, transport, mpnet", "bertscore_emd", model=MPNET)),

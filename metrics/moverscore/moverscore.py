@@ -54,8 +54,8 @@ _KWARGS_DESCRIPTION = """
         variant: `"v1"` or `"v2"`: which of the authors' two scripts decides aggregation, distance and similarity where
             they are not set.
         n_gram: size of the units: 1, 2, …, or `"sentence"` for one unit a text.
-        aggregation: how the layers of a token become one vector: `"pmeans"` (v1), `"last"` (v2), `"routing"`, `"mean"`
-            or a layer number.
+        aggregation: how the layers of a token become one vector: `"pmeans"` (v1), `"last"` (v2), `"routing"`,
+            `"mean"`, a layer number, or several layers side by side (`"4+6"`).
         routing_kernel: kernel of `"routing"`: `"gaussian"` or `"epanechnikov"`.
         distance: `"sqeuclidean"` (v1), `"euclidean"` (v2) or `"cosine"`.
         similarity: of distance d: `"one_minus"` (1 − d, v1), `"inverse"` (1 / (1 + d), v2) or `"exp"` (exp(−d)).
