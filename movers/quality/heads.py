@@ -294,7 +294,7 @@ class _WeightedSum(nn.Module):
     poor at telling how much people care for one feature against another.
     """
 
-    _slowness = 0.03
+    _slowness = 0.01
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -327,7 +327,7 @@ class AlignHead(Head):
 
     reads_tokens = True
     #: Damage below this is no more than good summaries seem to have.
-    tolerance = 0.2
+    tolerance = 0.22
     #: Samples whose label is about their language alone: these teach the second factor.
     language_kinds = frozenset({"original", "extract", "add", "delete", "replace", "shuffled"})
 

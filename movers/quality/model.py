@@ -129,7 +129,7 @@ def _card(config: dict[str, Any], record: dict[str, Any]) -> str:
         f"{record['parameters']:,} trained parameters.",
         "",
         "Trained on "
-        + "; ".join(", ".join(str(value) for value in source.values()) for source in sources)
+        + "; ".join(", ".join(value for value in source.values() if isinstance(value, str)) for source in sources)
         + f": {record['data']['documents']:,} documents (digest `{record['data']['digest'][:16]}`), split by document "
         + ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
         + ".",
