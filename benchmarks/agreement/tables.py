@@ -343,7 +343,8 @@ _BEYOND = (
         coefficient="kendall",
         level="summary",
         rows=(*_everything(), _REFERENCE_FREE),
-        note="Kendall's τ-b inside each of 100 documents (16 systems, 11 references), mean over documents.",
+        note="Kendall's τ-b inside each of 100 documents (16 systems, 11 references), mean over documents. The "
+        "reference-free model's design was chosen on the first 50 of these documents.",
     ),
     Table(
         name="summeval-systems",
