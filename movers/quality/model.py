@@ -141,6 +141,7 @@ def _card(config: dict[str, Any], record: dict[str, Any]) -> str:
         "",
         "```python",
         "import movers",
+        "",
         'movers.reference_free_summary_quality(["summary"], ["document"], model="path/of/this/folder")',
         "```",
         "",
