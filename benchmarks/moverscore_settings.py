@@ -97,8 +97,8 @@ def main() -> None:
         if not arguments.only or any(word in name for word in arguments.only)
     }
     # A pass over the texts serves all settings: what they make of the layers is announced before the first of them.
-    for function, options in chosen.values():
-        announce(arguments.model, find_metric(function.__name__).options(options).layers())
+    layers = [find_metric(function.__name__).options(options).layers() for function, options in chosen.values()]
+    announce(arguments.model, *dict.fromkeys(layers))
     jobs = []
     for data in arguments.sets:
         for variant in ("raw", "decoded") if data == "wmt17" else ("raw",):

@@ -90,3 +90,22 @@ def test_two_metrics_of_one_name_cannot_stand_in_one_table(graded):
 def test_an_unknown_metric_lists_all_known_ones(graded):
     with pytest.raises(ValueError, match="expected one of wms, .*rouge, bleu, chrf, but got 'wmss'"):
         score_judged(graded, [MetricCall("x", "wmss")])
+
+
+def test_however_many_metrics_share_an_encoder_each_text_goes_through_it_once(graded, minilm):
+    texts = JudgedSet("small", graded.texts[:20])
+    calls = [MetricCall(f"layer {layer}", "moverscore", {"aggregation": layer}) for layer in range(7)]
+    rows = []
+    handle = minilm.model.register_forward_pre_hook(
+        lambda module, arguments, keywords: rows.append(len(keywords["input_ids"])), with_kwargs=True
+    )
+    minilm.cache.clear()
+    try:
+        scored = score_judged(texts, calls, progress=False)
+    finally:
+        handle.remove()
+        minilm.cache.clear()
+        minilm._wanted.clear()
+    distinct = {text.candidate for text in texts.texts} | {text for row in texts.texts for text in row.references}
+    assert sum(rows) == len(distinct)
+    assert len({tuple(scored[call.label].scores) for call in calls}) == 7

@@ -90,6 +90,7 @@ def score_judged(
     if len(set(labels)) != len(labels):
         raise ValueError(f"every metric needs a name of its own in the table; got {', '.join(labels)}.")
     group_of = ["all"] * len(judged) if groups is None else list(groups)
+    _announce(calls)
     running = {call.label: _Running(call, judged, group_of, (known or {}).get(call.label, {})) for call in calls}
     total = sum(len(each.to_score) for each in running.values())
     bar = tqdm(total=total, unit=" texts", disable=None if progress is None else not progress, leave=False)
@@ -103,6 +104,21 @@ def score_judged(
                 if keep is not None and new:
                     keep(label, new, each.signature)
     return {label: Scored(each.scores, each.signature) for label, each in running.items()}
+
+
+def _announce(calls: Sequence[MetricCall]) -> None:
+    """Let metrics that share an encoder share its passes, however many there are."""
+    from movers.encoders import announce
+
+    wanted: dict[str, dict[Any, None]] = {}
+    for call in calls:
+        if call.name in METRICS:
+            options = find_metric(call.name).options(call.options)
+            layers = options.layers() if hasattr(options, "layers") else None
+            if layers is not None and isinstance(options.model, str):
+                wanted.setdefault(options.model, {})[layers] = None
+    for model, aggregations in wanted.items():
+        announce(model, *aggregations)
 
 
 class _Running:

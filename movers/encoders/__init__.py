@@ -32,7 +32,7 @@ _WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
 
 _loaded: dict[tuple[Any, ...], Encoder] = {}
 _loading = threading.Lock()
-_announced: dict[str, dict[Aggregation, None]] = {}
+_announced: dict[str, dict[tuple[Aggregation, ...], None]] = {}
 
 
 def load_encoder(model: Any, *, device: str = "auto", dtype: str = "float32", progress: bool | None = None) -> Encoder:
@@ -130,13 +130,13 @@ def _contextual(name: str, device: str, dtype: str, progress: bool | None) -> Co
         from movers.encoders.contextual import ContextualEncoder
 
         _loaded[key] = ContextualEncoder(model, tokenizer, short, digest)
-        for aggregation in _announced.get(name, []):
-            _loaded[key].want(aggregation)
+        for aggregations in _announced.get(name, []):
+            _loaded[key].want(*aggregations)
     return _loaded[key]
 
 
-def announce(model: Any, aggregation: Aggregation) -> None:
-    """Tell that a metric of this process will ask `model` for this aggregation, before any of them is computed.
+def announce(model: Any, *aggregations: Aggregation) -> None:
+    """Tell that metrics of this process will ask `model` for these aggregations, before any of them is computed.
 
     Changes no score: metrics that share an encoder then share its passes over the texts.
     """
@@ -144,10 +144,10 @@ def announce(model: Any, aggregation: Aggregation) -> None:
         return
     with _loading:
         model = _short_name(model)
-        _announced.setdefault(model, {})[aggregation] = None
+        _announced.setdefault(model, {})[aggregations] = None
         for key, encoder in _loaded.items():
             if key[:2] == ("contextual", model):
-                encoder.want(aggregation)
+                encoder.want(*aggregations)
 
 
 def _folder_state(folder: Path) -> tuple[Any, ...]:

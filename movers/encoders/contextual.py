@@ -136,6 +136,7 @@ class ContextualEncoder:
         self.cache = VectorCache() if cache is None else cache
         self.objects: Any = None
         self._wanted: dict[Aggregation, None] = {}
+        self._at_once = _WANTED_AT_ONCE
         self._lock = threading.Lock()
 
     @property
@@ -143,11 +144,14 @@ class ContextualEncoder:
         """What metrics of this process make of the layers: a pass over a text serves all of them."""
         return list(self._wanted)
 
-    def want(self, aggregation: Aggregation) -> None:
-        """Announce an aggregation; the last few announced are computed together."""
-        self._wanted.pop(aggregation, None)
-        self._wanted[aggregation] = None
-        while len(self._wanted) > _WANTED_AT_ONCE:
+    def want(self, *aggregations: Aggregation) -> None:
+        """Announce aggregations: several at a time are all computed together, of single ones the last few."""
+        if len(aggregations) > 1:
+            self._at_once = max(_WANTED_AT_ONCE, len(aggregations))
+        for aggregation in aggregations:
+            self._wanted.pop(aggregation, None)
+            self._wanted[aggregation] = None
+        while len(self._wanted) > self._at_once:
             self._wanted.pop(next(iter(self._wanted)))
 
     @property
