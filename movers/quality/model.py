@@ -19,7 +19,7 @@ __all__ = ["SHIPPED", "QualityModel", "check_model", "load_model", "save_model"]
 
 #: The name of the model that comes with the package.
 SHIPPED = "shipped"
-_FORMAT = 1
+_FORMAT = 2  # 1 had the weights of the features on another scale
 _METRIC = "reference_free_summary_quality"
 
 
@@ -101,8 +101,11 @@ def _load(folder: str, digest: str, name: str) -> QualityModel:
 
     path = Path(folder)
     config = json.loads((path / "config.json").read_text())
-    if config.get("metric") != _METRIC or config.get("format", 0) > _FORMAT:
-        raise ValueError(f"{_METRIC}: model: {folder!r} is not a model of this metric that movers {VERSION} reads")
+    if config.get("metric") != _METRIC or config.get("format") != _FORMAT:
+        raise ValueError(
+            f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, which movers {VERSION} reads, "
+            f"but {folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
+        )
     if config["unit"] == "cross":
         from movers.quality.cross import load_cross_encoder
 

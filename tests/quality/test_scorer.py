@@ -212,10 +212,17 @@ def test_wrong_input_is_named(arguments: tuple[Any, Any, dict[str, Any]], error:
         quality(predictions, sources, **options)
 
 
-def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"metric": "other"}))
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"metric": "other"}, "has metric 'other' and format None"),
+        ({"metric": "reference_free_summary_quality", "format": 1}, "expected a model .* in format 2.* and format 1"),
+    ],
+)
+def test_a_folder_of_another_kind_or_format_is_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(ValueError, match="is not a model of this metric"):
+    with pytest.raises(ValueError, match=message):
         quality(["a"], ["b"], model=str(tmp_path))
 
 
