@@ -78,10 +78,9 @@ class TextMetric(evaluate.Metric, abc.ABC):
         from movers.encoders import announce
 
         given = {key: value for key, value in self.load_options.items() if key != "return_alignment"}
-        options = self.metric.options(given)
-        layers = options.layers() if hasattr(options, "layers") else None
-        if layers is not None:
-            announce(options.model, layers)
+        wanted = self.metric.layers(given)
+        if wanted is not None:
+            announce(*wanted)
 
     @abc.abstractmethod
     def _info(self) -> evaluate.MetricInfo:

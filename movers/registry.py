@@ -56,6 +56,12 @@ class Metric:
         check_options(self.name, given, [item.name for item in fields(kind)])
         return kind(**given).check(self.name)
 
+    def layers(self, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
+        """What `announce` takes: its model and what becomes of the layers, if that is known before texts are scored."""
+        options = self.options(given)
+        wanted = options.layers() if hasattr(options, "layers") else None
+        return None if wanted is None else (options.model, wanted)
+
     def scorer(self, given: Mapping[str, Any], corpus: Corpus | None = None) -> Scorer:
         """The metric with its options settled, to score a stream of pairs; `idf="corpus"` needs the whole corpus."""
         build = getattr(importlib.import_module(self.home), self.scorer_name)

@@ -5,17 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import platform
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from movers.encoders import load_encoder
 from movers.encoders.cache import cache_folder
 from movers.quality.vectors import EncodedText, VectorStore, split_units
-from movers.version import VERSION
 
 RESULTS = Path(__file__).parent / "results"
 ENCODER = "all-MiniLM-L6-v2"
@@ -71,17 +67,10 @@ def score_pairs(model: Any, library: Library, pairs: Sequence[tuple[str, str]]) 
 
 
 def environment() -> dict[str, str]:
-    import torch
-    import transformers
+    from movers.quality.training import environment as of_training
 
-    return {
-        "movers": VERSION,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
-    }
+    known = of_training()
+    return {**known, "machine": f"{known['machine']}, {os.cpu_count()} processors"}
 
 
 def save(name: str, result: dict[str, Any]) -> None:

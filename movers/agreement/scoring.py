@@ -112,11 +112,9 @@ def _announce(calls: Sequence[MetricCall]) -> None:
 
     wanted: dict[str, dict[Any, None]] = {}
     for call in calls:
-        if call.name in METRICS:
-            options = find_metric(call.name).options(call.options)
-            layers = options.layers() if hasattr(options, "layers") else None
-            if layers is not None and isinstance(options.model, str):
-                wanted.setdefault(options.model, {})[layers] = None
+        asked = find_metric(call.name).layers(call.options) if call.name in METRICS else None
+        if asked is not None and isinstance(asked[0], str):
+            wanted.setdefault(asked[0], {})[asked[1]] = None
     for model, aggregations in wanted.items():
         announce(model, *aggregations)
 

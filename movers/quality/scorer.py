@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from movers.inputs import check_choice, check_options, check_pairs, check_positive
-from movers.scores.options import DTYPES
+from movers.inputs import check_choice, check_options, check_pairs
+from movers.scores.options import check_running
 from movers.scores.pairs import Comparison, Scorer, collect, one_by_one, score_stream
 from movers.signature import signature
 from movers.texts import is_visible
@@ -65,14 +65,7 @@ class QualityOptions:
     def check(self, metric: str = _NAME) -> QualityOptions:
         """Itself, if every value is valid; a folder that is no model is an error here already."""
         check_choice(metric, "doc_reduce", self.doc_reduce, DocReduce)
-        check_choice(metric, "dtype", self.dtype, DTYPES)
-        for option in ("batch_tokens", "threads"):
-            check_positive(metric, option, getattr(self, option))
-        check_choice(metric, "progress", self.progress, (None, True, False))
-        if not isinstance(self.device, str):
-            raise TypeError(
-                f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {self.device!r}"
-            )
+        check_running(metric, self)
         from movers.quality.model import check_model
 
         check_model(self.model)
@@ -150,14 +143,15 @@ def compare_vectors(
         alignments.append(alignment)
     with torch.inference_mode():
         batch = head.collate(inputs)
-        scores = head(batch).double().sigmoid().tolist()
-        parts = [part.tolist() for part in (head.parts(batch) if account and aligning else ())]
+        parts = head.parts(batch) if aligning else ()
+        logits = head.combine(*parts) if aligning else head(batch)
+        scores = logits.double().sigmoid().tolist()
     for row, place in enumerate(places):
         told = None
         if account:
             told = _account(*pairs[place], alignments[row])
             if aligning:
-                quality, intact = (part[row] for part in parts)
+                quality, intact = (float(part[row]) for part in parts)
                 told["alignment_quality"] = 1 / (1 + math.exp(-quality))
                 told["intact"] = intact
                 told["features"] = _named(inputs[row].features)

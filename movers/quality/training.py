@@ -198,7 +198,7 @@ def train(
         "parameters": sum(value.numel() for value in learner.module.parameters() if value.requires_grad),
         "curve": curve,
         "test": evaluate_samples(learner.predict(samples["test"]), samples["test"]),
-        "environment": _environment(),
+        "environment": environment(),
     }
     return save_model(output, learner, options, record)
 
@@ -356,7 +356,8 @@ def evaluate_samples(predicted: Sequence[float], samples: Sequence[Sample]) -> d
     return out
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Versions and machine, for the record of a run."""
     import torch
     import transformers
 

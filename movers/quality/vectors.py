@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders.passages import when_whole
 from movers.texts import WordRules, is_visible, split_sentences
 
 if TYPE_CHECKING:
@@ -158,25 +159,12 @@ def encode_texts(
 ) -> Iterator[tuple[int, EncodedText]]:
     """`(index, encoded text)` for every text as soon as its last unit is ready; every distinct unit is read once."""
     units = [split_units(text, unit, lang) for text in texts]
-    numbers: dict[str, int] = {}
-    owners: list[list[int]] = []
-    for text_index, parts in enumerate(units):
-        for part in dict.fromkeys(parts):
-            if numbers.setdefault(part, len(owners)) == len(owners):
-                owners.append([])
-            owners[numbers[part]].append(text_index)
-    left = [len(set(parts)) for parts in units]
-    for index, count in enumerate(left):
-        if not count:
-            yield index, assemble((), (), 0)
-    ready: dict[int, UnitVectors] = {}
-    for number, vectors in encode_units(list(numbers), encoder, unit, batch_tokens=batch_tokens, window=window):
-        ready[number] = vectors
-        for index in owners[number]:
-            left[index] -= 1
-            if not left[index]:
-                parts = units[index]
-                yield index, assemble(parts, [ready[numbers[part]] for part in parts], len(vectors.vector))
+
+    def encode(distinct: list[str]) -> Iterator[tuple[int, UnitVectors]]:
+        return encode_units(distinct, encoder, unit, batch_tokens=batch_tokens, window=window)
+
+    for index, parts in when_whole(units, encode):
+        yield index, assemble(units[index], parts, 0)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

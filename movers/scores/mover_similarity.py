@@ -20,7 +20,6 @@ import math
 import threading
 import warnings
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from movers.encoders import load_encoder
 from movers.encoders.layers import parse_aggregation
+from movers.encoders.passages import when_whole
 from movers.encoders.static import StaticEncoder
 from movers.inputs import check_choice, check_pairs
 from movers.scores.options import CommonKwargs, CommonOptions, make_options
@@ -432,28 +432,16 @@ def _contextual_bags(
         spans = [[(0, len(text))] if found else [] for text, found in zip(texts, sentences, strict=True)]
     else:
         spans = sentences
-    numbers: dict[str, int] = {}
-    owners: list[list[int]] = []
-    for index, text in enumerate(texts):
-        for passage in {text[begin:end] for begin, end in spans[index]}:
-            number = numbers.setdefault(passage, len(numbers))
-            if number == len(owners):
-                owners.append([])
-            owners[number].append(index)
-    # A text is ready when the last of its passages is.
-    left = Counter(index for indices in owners for index in indices)
-    encoded: dict[int, Any] = {}
 
-    def finish(index: int) -> TextBags:
+    def finish(index: int, encoded: Sequence[Any]) -> TextBags:
         text = texts[index]
         tokens = rules.spans(text)
-        passages = [(begin, encoded[numbers[text[begin:end]]]) for begin, end in spans[index]]
-        begins = [begin for begin, _ in passages]
+        begins = [begin for begin, _ in spans[index]]
         found: list[Span] = []
         vectors: list[Vectors] = []
         for token in tokens:
-            begin, passage = passages[max(bisect_right(begins, token.start) - 1, 0)]
-            vector = _word_vector(passage, token.start - begin, token.end - begin)
+            place = max(bisect_right(begins, token.start) - 1, 0)
+            vector = _word_vector(encoded[place], token.start - begins[place], token.end - begins[place])
             if vector is not None:
                 found.append(token)
                 vectors.append(vector)
@@ -466,20 +454,14 @@ def _contextual_bags(
             starts = [found[row].start for row in rows]
             return make(Reading(text, rows, lambda: starts, words, np.stack(vectors), lambda: sentences[index]))
 
-        cut = any(passage.cut for _, passage in passages)
+        cut = any(passage.cut for passage in encoded)
         return TextBags(bag(True), partial(bag, False), not tokens, cut)
 
-    for index in range(len(texts)):
-        if not left[index]:
-            yield index, finish(index)
     aggregation = parse_aggregation("layer", options.layer)
     settings = {"batch_tokens": options.batch_tokens, "truncation": options.truncation, "window": options.window}
-    for number, passage in encoder.encode(list(numbers), aggregation, **settings):
-        encoded[number] = passage
-        for index in owners[number]:
-            left[index] -= 1
-            if not left[index]:
-                yield index, finish(index)
+    passages = [[text[begin:end] for begin, end in own] for text, own in zip(texts, spans, strict=True)]
+    for index, encoded in when_whole(passages, lambda distinct: encoder.encode(distinct, aggregation, **settings)):
+        yield index, finish(index, encoded)
 
 
 def _word_vector(passage: Any, start: int, end: int) -> Vectors | None:

@@ -80,15 +80,21 @@ class CommonOptions:
 
     def check_common(self, metric: str) -> None:
         check_choice(metric, "multi_ref", self.multi_ref, MultiRef)
-        check_choice(metric, "dtype", self.dtype, DTYPES)
         check_choice(metric, "truncation", self.truncation, Truncation)
-        for option in ("batch_tokens", "threads", "window"):
-            check_positive(metric, option, getattr(self, option))
-        check_choice(metric, "progress", self.progress, (None, True, False))
-        if not isinstance(self.device, str):
-            raise TypeError(
-                f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {self.device!r}"
-            )
+        check_positive(metric, "window", self.window)
+        check_running(metric, self)
+
+
+def check_running(metric: str, options: Any) -> None:
+    """How a metric runs: dtype, batch_tokens, threads, progress and device, which every metric's options have."""
+    check_choice(metric, "dtype", options.dtype, DTYPES)
+    for option in ("batch_tokens", "threads"):
+        check_positive(metric, option, getattr(options, option))
+    check_choice(metric, "progress", options.progress, (None, True, False))
+    if not isinstance(options.device, str):
+        raise TypeError(
+            f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {options.device!r}"
+        )
 
 
 OptionsType = TypeVar("OptionsType", bound=CommonOptions)
