@@ -1,37 +1,61 @@
-"""`movers train quality`: the arguments here, everything heavy inside the run."""
+"""`movers train quality`: train a model of the reference-free metric."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import PureWindowsPath
+
+from movers.cli.arguments import Subparsers
 
 __all__ = ["NEGATIVES", "add_parser", "run"]
 
-#: As in `movers.quality.negatives`, which imports numpy: too heavy for a help text.
+#: As in `movers.quality`, which imports numpy: too heavy for a help text.
 NEGATIVES = ("cross", "add", "delete", "replace", "mix", "broad")
+#: Arguments that are hyperparameters of the run.
+_HYPERPARAMETERS = (
+    "encoder",
+    "unit",
+    "negatives",
+    "fakes",
+    "optimiser",
+    "rate",
+    "schedule",
+    "batch",
+    "epochs",
+    "patience",
+    "window",
+    "seed",
+    "lang",
+)
 
 
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add `quality` to the commands of `movers train`."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+def add_parser(commands: Subparsers) -> None:
+    """Declare the command."""
+    training = commands.add_parser("train", help="train a model of a learned metric")
+    metrics = training.add_subparsers(title="metrics", metavar="METRIC", required=True)
+    parser: argparse.ArgumentParser = metrics.add_parser(
         "quality",
         help="train a model of reference_free_summary_quality",
         description="Train a model of reference_free_summary_quality on documents with summaries. A run that was "
-        "stopped goes on when the same command is given again, and ends with the same weights.",
+        "stopped continues when the same command is given again, and ends with the same weights.",
     )
     parser.add_argument(
         "--data",
         required=True,
         nargs="+",
+        action="extend",
         metavar="FILE_OR_DATASET",
-        help="files (jsonl, json, csv, parquet, arrow; also jsonl.gz, json.gz) or Hub data sets (name[:configuration])",
+        help="files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; .gz may follow) or Hub data sets "
+        "(name[:configuration])",
     )
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the model: new, or of a stopped run")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="folder of the model: new, or of a stopped run"
+    )
     parser.add_argument("--source-column", metavar="NAME", help="column of the documents (default: by usual names)")
     parser.add_argument("--summary-column", metavar="NAME", help="column of the summaries (default: by usual names)")
     parser.add_argument("--split", default="train", help="split of a Hub data set (default: train)")
-    parser.add_argument("--limit", type=int, metavar="ROWS", help="take the first so many rows of each set")
-    parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="text to vector (default: all-MiniLM-L6-v2)")
+    parser.add_argument("--limit", type=int, metavar="ROWS", help="take at most this many rows of each set")
+    parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="text to vectors (default: all-MiniLM-L6-v2)")
     parser.add_argument(
         "--unit",
         choices=("words", "sentences", "cross"),
@@ -39,25 +63,24 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "(default: sentences, or words with a static encoder)",
     )
     parser.add_argument("--head", choices=("fc", "cnn", "lstm", "align"), help="network (default: align; words: lstm)")
-    parser.add_argument("--negatives", choices=NEGATIVES, default="mix", help="bad samples (default: mix)")
-    parser.add_argument("--fakes", type=int, default=1, help="bad samples a document (default: 1)")
-    parser.add_argument("--optimiser", choices=("rmsprop", "adamw"), default="rmsprop")
+    parser.add_argument("--negatives", choices=NEGATIVES, default="mix", help="kind of negative samples (default: mix)")
+    parser.add_argument("--fakes", type=int, default=1, help="negative samples per document (default: 1)")
+    parser.add_argument("--optimiser", choices=("rmsprop", "adamw"), default="rmsprop", help="default: rmsprop")
     parser.add_argument("--rate", type=float, help="learning rate (default: 0.001; cross: 0.00003)")
     parser.add_argument("--schedule", choices=("constant", "linear"), default="constant", help="of the learning rate")
-    parser.add_argument("--batch", type=int, default=32, help="samples a step (default: 32)")
-    parser.add_argument("--epochs", type=int, default=30, help="at most so many (default: 30)")
+    parser.add_argument("--batch", type=int, default=32, help="samples per step (default: 32)")
+    parser.add_argument("--epochs", type=int, default=30, help="maximum number of epochs (default: 30)")
     parser.add_argument("--patience", type=int, default=3, help="epochs without a better validation loss (default: 3)")
     parser.add_argument("--window", type=int, help="tokens that the cross-encoder reads at once (default: its limit)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
     parser.add_argument("--lang", default="en", help="language of the sentence rules (default: en)")
     parser.add_argument("--vectors", metavar="DIR", help="keep vectors here, to share them between runs")
-    parser.add_argument("--quiet", action="store_true", help="no progress bars")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
     parser.set_defaults(run=run)
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train as the arguments say and tell where the model is."""
+    """Train as the arguments say and print where the model is."""
     from movers.encoders import load_static
     from movers.quality.data import read_pairs
     from movers.quality.training import TrainingOptions, train
@@ -66,22 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     if head is None:
         words = arguments.unit == "words" or (arguments.unit is None and load_static(arguments.encoder) is not None)
         head = "lstm" if words else "align"
-    options = TrainingOptions(
-        encoder=arguments.encoder,
-        unit=arguments.unit,
-        head=head,
-        negatives=arguments.negatives,
-        fakes=arguments.fakes,
-        optimiser=arguments.optimiser,
-        rate=arguments.rate,
-        schedule=arguments.schedule,
-        batch=arguments.batch,
-        epochs=arguments.epochs,
-        patience=arguments.patience,
-        seed=arguments.seed,
-        lang=arguments.lang,
-        window=arguments.window,
-    ).check()
+    options = TrainingOptions(head=head, **{name: getattr(arguments, name) for name in _HYPERPARAMETERS}).check()
     pairs = read_pairs(
         arguments.data,
         source_column=arguments.source_column,
@@ -94,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.output,
         options,
         # a path may tell where somebody works; the record names files alone
-        sources=[{"name": name.replace("\\", "/").rsplit("/", 1)[-1]} for name in arguments.data],
+        sources=[{"name": PureWindowsPath(name).name} for name in arguments.data],
         vectors=arguments.vectors,
         progress=False if arguments.quiet else None,
     )
