@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.agreement.coefficients import coefficient_of
-from movers.agreement.columns import (
-    COEFFICIENTS,
-    Coefficient,
-    Floats,
-    Score,
-    as_complete_floats,
-    check_choice,
-    check_lengths,
-    check_resampling,
-)
+from movers.agreement.columns import COEFFICIENTS, Coefficient, Floats, Scores, check_resampling, stack
+from movers.errors import InputError
+from movers.inputs import check_choice
 
 # One block of resamples holds at most this many numbers, so memory does not grow with the number of resamples.
 BLOCK_NUMBERS = 2_000_000
@@ -28,7 +21,7 @@ BLOCK_NUMBERS = 2_000_000
 _MATRIX_KENDALL_LIMIT = 3_000
 
 
-def percentile_interval(replicates: Sequence[float] | Floats, confidence: float = 0.95) -> tuple[float, float]:
+def percentile_interval(replicates: Scores, confidence: float = 0.95) -> tuple[float, float]:
     """The central share ``confidence`` of bootstrap replicates; undefined (NaN) replicates are left out.
 
     Examples
@@ -37,7 +30,7 @@ def percentile_interval(replicates: Sequence[float] | Floats, confidence: float 
     >>> round(low, 6), round(high, 6)
     (5.0, 95.0)
     """
-    check_resampling(1, confidence)
+    check_resampling(1, confidence=confidence)
     defined = np.asarray(replicates, dtype=np.float64)
     defined = defined[~np.isnan(defined)]
     if not len(defined):
@@ -145,13 +138,14 @@ def _block_coefficients(
 def bootstrap(
     x: Floats, y: Floats, wanted: Sequence[Coefficient], n_resamples: int, rng: np.random.Generator
 ) -> dict[Coefficient, Floats]:
+    """Replicates of all wanted coefficients, each of shape (n_resamples,); validated columns of shape (n,), n > 0."""
     blocks = [_block_coefficients(x, y, counts, wanted) for counts in resample_counts(len(x), n_resamples, rng)]
     return {name: np.concatenate([block[name] for block in blocks]) for name in wanted}
 
 
 def bootstrap_correlation(
-    scores: Sequence[Score],
-    human: Sequence[Score],
+    scores: Scores,
+    human: Scores,
     coefficient: Coefficient = "pearson",
     *,
     n_resamples: int = 1000,
@@ -176,10 +170,9 @@ def bootstrap_correlation(
     >>> replicates.shape
     (200,)
     """
-    check_choice("coefficient", coefficient, COEFFICIENTS)
+    check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
     check_resampling(n_resamples)
-    check_lengths(scores=scores, human=human)
-    x, y = as_complete_floats(scores, "scores"), as_complete_floats(human, "human")
+    x, y = stack({"scores": scores, "human": human}, complete=True)
     if not len(x):
-        raise ValueError("`scores` must hold at least one number; got none.")
+        raise InputError("agreement: scores: expected at least one number, but got none")
     return bootstrap(x, y, [coefficient], n_resamples, np.random.default_rng(seed))[coefficient]

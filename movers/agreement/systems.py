@@ -1,20 +1,23 @@
-"""Are two systems' scores of the same texts different by more than luck?"""
+"""Are two systems' scores of the same texts significantly different?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from movers.agreement.bootstrap import percentile_interval, resample_counts
-from movers.agreement.columns import Floats, Score, as_complete_floats, check_lengths, check_resampling
+from movers.agreement.columns import Floats, Scores, check_resampling, stack
+from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.levels import Estimate
-from movers.agreement.significance import Randomization, exchanges, probability
+from movers.agreement.scoring import MetricCall, score_judged
+from movers.agreement.significance import Randomization, exchanges_or_all, probability
+from movers.errors import InputError
 
 
 def paired_bootstrap(
-    scores_a: Sequence[Score], scores_b: Sequence[Score], *, n_resamples: int = 1000, seed: int = 0
+    scores_a: Scores, scores_b: Scores, *, n_resamples: int = 1000, seed: int = 0
 ) -> tuple[Floats, Floats]:
     """Mean scores of two systems on the same resamples of texts.
 
@@ -29,22 +32,21 @@ def paired_bootstrap(
     True
     """
     check_resampling(n_resamples)
-    a, b = _two_systems(scores_a, scores_b)
+    columns = _two_systems(scores_a, scores_b)
+    n = columns.shape[1]
     rng = np.random.default_rng(seed)
-    means = np.concatenate(
-        [counts @ np.stack([a, b], axis=1) / len(a) for counts in resample_counts(len(a), n_resamples, rng)]
-    )
+    means = np.concatenate([counts @ columns.T / n for counts in resample_counts(n, n_resamples, rng)])
     return means[:, 0], means[:, 1]
 
 
 def approximate_randomization(
-    scores_a: Sequence[Score], scores_b: Sequence[Score], *, n_resamples: int = 10_000, seed: int = 0
+    scores_a: Scores, scores_b: Scores, *, n_resamples: int = 10_000, seed: int = 0
 ) -> Randomization:
     """Could two systems' mean scores differ this much if it did not matter which system wrote which text?
 
-    The two systems' scores of random texts are exchanged; the probability is the share of exchanges after which the
-    means differ at least as much as they do (two-sided, what was observed counts as one exchange). If all 2ⁿ exchanges
-    are no more than ``n_resamples``, all are tried and the probability is exact.
+    The two systems' scores of random texts are exchanged; the p-value is the share of exchanges after which the means
+    differ at least as much as they do (two-sided, what was observed counts as one exchange). If all 2ⁿ exchanges are
+    no more than ``n_resamples``, all are tried and the p-value is exact.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def approximate_randomization(
     check_resampling(n_resamples)
     a, b = _two_systems(scores_a, scores_b)
     difference = a - b
-    blocks, exact = exchanges(len(a), n_resamples, np.random.default_rng(seed))
+    blocks, exact = exchanges_or_all(len(a), n_resamples, np.random.default_rng(seed))
     exchanged = np.concatenate([(1 - 2 * block) @ difference / len(a) for block in blocks])
     return probability(exchanged, float(difference.mean()), exact)
 
@@ -82,22 +84,26 @@ class SystemComparison:
     bootstrap_p: float
     randomization: Randomization
 
+    def significant(self, alpha: float = 0.05) -> bool:
+        """Whether both tests give p < alpha."""
+        return max(self.bootstrap_p, self.randomization.p) < alpha
+
 
 def compare_systems(
-    scores_a: Sequence[Score],
-    scores_b: Sequence[Score],
+    scores_a: Scores,
+    scores_b: Scores,
     *,
     n_resamples: int = 1000,
     n_exchanges: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> SystemComparison:
-    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomisation.
+    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization.
 
     The bootstrap's replicates :math:`d^*` of the difference scatter around the observed :math:`d`; moved to scatter
     around 0 they show what differences chance makes, so
     :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
-    itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap probability is about half of this one.)
+    itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
 
     Examples
     --------
@@ -105,9 +111,9 @@ def compare_systems(
     >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization.p < 0.01
     (0.275, True, True)
     """
-    check_resampling(n_resamples, confidence)
+    check_resampling(n_resamples, confidence=confidence)
     a, b = _two_systems(scores_a, scores_b)
-    means_a, means_b = paired_bootstrap(scores_a, scores_b, n_resamples=n_resamples, seed=seed)
+    means_a, means_b = paired_bootstrap(a, b, n_resamples=n_resamples, seed=seed)
     observed = float((a - b).mean())
     return SystemComparison(
         n=len(a),
@@ -115,12 +121,102 @@ def compare_systems(
         b=Estimate(float(b.mean()), *percentile_interval(means_b, confidence)),
         difference=Estimate(observed, *percentile_interval(means_a - means_b, confidence)),
         bootstrap_p=probability(means_a - means_b - observed, observed, exact=False).p,
-        randomization=approximate_randomization(scores_a, scores_b, n_resamples=n_exchanges, seed=seed),
+        randomization=approximate_randomization(a, b, n_resamples=n_exchanges, seed=seed),
     )
 
 
-def _two_systems(scores_a: Sequence[Score], scores_b: Sequence[Score]) -> tuple[Floats, Floats]:
-    check_lengths(scores_a=scores_a, scores_b=scores_b)
-    if not len(scores_a):
-        raise ValueError("`scores_a` and `scores_b` must hold at least one score; got none.")
-    return as_complete_floats(scores_a, "scores_a"), as_complete_floats(scores_b, "scores_b")
+def _two_systems(scores_a: Scores, scores_b: Scores) -> Floats:
+    columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
+    if not columns.shape[1]:
+        raise InputError("agreement: scores_a and scores_b: expected at least one score, but got none")
+    return columns
+
+
+@dataclass(frozen=True)
+class SystemTest:
+    """One metric's comparison of two systems, with their names and the metric's signature."""
+
+    metric: str
+    a: str
+    b: str
+    signature: str
+    outcome: SystemComparison
+    alpha: float = 0.05
+
+    @property
+    def better(self) -> str | None:
+        """The name of the significantly better system, None if there is none."""
+        if not self.outcome.significant(self.alpha):
+            return None
+        return self.a if self.outcome.difference.value > 0 else self.b
+
+
+def compare_texts(
+    systems: Mapping[str, Sequence[str]],
+    calls: Sequence[MetricCall],
+    *,
+    references: Sequence[Sequence[str]] | None = None,
+    sources: Sequence[str] | None = None,
+    n_resamples: int = 1000,
+    n_exchanges: int = 10_000,
+    confidence: float = 0.95,
+    alpha: float = 0.05,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> list[SystemTest]:
+    """Score several systems' texts with every metric, and compare the first system with each of the others.
+
+    Parameters
+    ----------
+    systems : mapping of str to sequence of str, each of shape (n,)
+        Name → texts, at least two; names and order are kept, the first system is A of every comparison.
+    calls : sequence of MetricCall
+    references : sequence of sequences of str, shape (n,), optional
+    sources : sequence of str, shape (n,), optional
+        Needed by metrics that compare with sources.
+    alpha : float
+        A system is better if both tests give p < alpha.
+    n_resamples, n_exchanges, confidence, seed
+        As in :func:`compare_systems`.
+
+    Returns
+    -------
+    list of SystemTest
+        Ordered by metric, then system.
+    """
+    if len(systems) < 2:
+        raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
+    first, *others = systems
+    n = len(systems[first])
+    for name, rows in {**systems, "references": references, "sources": sources}.items():
+        if rows is not None and len(rows) != n:
+            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {len(rows)}")
+    # All systems in one set, so that references are read and encoded once.
+    texts = [
+        JudgedText(
+            f"{name}:{row}",
+            text,
+            tuple(references[row]) if references is not None else (),
+            {},
+            {"source": sources[row]} if sources is not None else {},
+        )
+        for name, own in systems.items()
+        for row, text in enumerate(own)
+    ]
+    tests = []
+    for label, found in score_judged(JudgedSet("compare", tuple(texts)), calls, progress=progress).items():
+        if None in found.scores:
+            row = found.scores.index(None) % n
+            raise InputError(f"compare: {label}: row {row}: expected a reference or a source, but got none")
+        scores = {name: found.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
+        for other in others:
+            outcome = compare_systems(
+                scores[first],
+                scores[other],
+                n_resamples=n_resamples,
+                n_exchanges=n_exchanges,
+                confidence=confidence,
+                seed=seed,
+            )
+            tests.append(SystemTest(label, first, other, found.signature, outcome, alpha))
+    return tests
