@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TextIO
 
 from movers.cli import baseline, compare, correlate, demo, listing, score, serve, train
 from movers.errors import InputError
@@ -42,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
     arguments = _parser().parse_args(argv)
     try:
-        with _exit_when_terminated():
+        with _exit_when_terminated(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
             code = int(arguments.run(arguments))
             sys.stdout.flush()
             return code
@@ -75,3 +78,14 @@ def _exit_when_terminated() -> Iterator[None]:
 
 def _exit(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(f"movers: warning: {message}", file=sys.stderr)

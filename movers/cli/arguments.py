@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from movers.errors import InputError
 from movers.io import check_output, write_file
@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 METRIC_HELP = "NAME or NAME[key=value,…]; several separated by commas"
-_TABLE_FORMATS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
+TableFormat = Literal["text", "markdown", "csv", "json"]
+_TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
 
 class Subparsers(Protocol):
@@ -140,7 +141,7 @@ def add_resampling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
 
 
-def table_format(arguments: argparse.Namespace) -> str:
+def table_format(arguments: argparse.Namespace) -> TableFormat:
     """The format of the table, after a check that it can be written."""
     output = arguments.output
     if output is None:

@@ -49,8 +49,8 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score a judged set with every metric and print the table."""
-    from movers.agreement.judged import read_judged
     from movers.agreement.lexical import LEXICAL_METRICS
+    from movers.agreement.readers import read_judged
     from movers.agreement.rendering import render
     from movers.agreement.scoring import MetricCall, score_judged
     from movers.agreement.table import agreement_table
@@ -65,14 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
     names = _names(arguments.human) or judged.human_names()
     humans = {name: judged.human(name) for name in names}
     groups = judged.labels(arguments.group) if arguments.group else None
+    documents = judged.labels(arguments.document_field) if arguments.level == "summary" else None
+    systems = judged.labels(arguments.system_field) if arguments.level == "system" else None
     scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
     metrics = {label: found.scores for label, found in scored.items()}
     rows = agreement_table(
         metrics,
         humans,
         level=arguments.level,
-        documents=judged.labels(arguments.document_field) if arguments.level == "summary" else None,
-        systems=judged.labels(arguments.system_field) if arguments.level == "system" else None,
+        documents=documents,
+        systems=systems,
         groups=groups,
         has_references=[bool(text.references) for text in judged.texts],
         lower_is_better=_names(arguments.lower_is_better),
