@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from movers.errors import InputError
 from movers.io import check_output, write_file
-from movers.registry import METRICS
-from movers.specs import parse_metric, parse_options, split_metrics
+from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
 __all__ = [
     "METRIC_HELP",
@@ -103,7 +102,7 @@ def choose_metrics(
         if name in METRICS:
             metric, own = parse_metric(label)
             own.update(more or {})
-            metric.options(own)
+            metric.parse(own)
         elif name in known:
             own = parse_options(split_metrics(options.removesuffix("]")))
         else:

@@ -7,7 +7,7 @@ import json
 
 from movers.cli.arguments import Subparsers, add_options, options_of
 from movers.io import Texts, check_output
-from movers.specs import parse_metric
+from movers.registry import parse_metric
 
 __all__ = ["add_parser", "run"]
 

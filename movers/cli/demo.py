@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     predictions = [candidate["text"] for candidate in texts["candidates"]]
     columns: dict[str, Sequence[float]] = {}
     for metric in progress_bar(desc="scoring", unit=" metrics", iterable=list(METRICS.values()), delay=0):
-        other = texts["document"] if metric.against == "sources" else texts["reference"]
+        other = texts["document"] if metric.compared_with == "sources" else texts["reference"]
         columns[metric.name] = metric.function(predictions, [other] * len(predictions), progress=False)["scores"]
     print("\n" + "\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
     shown = texts["candidates"][1]

@@ -28,8 +28,8 @@ def run_metrics(arguments: argparse.Namespace) -> int:
 
 def run_options(arguments: argparse.Namespace) -> int:
     """Print one line per option."""
-    from dataclasses import fields
+    from movers.scores.options import option_rows
 
-    for item in fields(find_metric(arguments.metric).options_class):
-        print(f"{item.name}={item.default!r}")
+    rows = option_rows(find_metric(arguments.metric).options_class)
+    print("\n".join(align_table([], [[f"{row.name}={row.default!r}", row.help] for row in rows])))
     return 0

@@ -10,7 +10,7 @@ import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from movers.io import Table, TextGroups, Texts, check_output, open_output
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
-    from movers.scores.pairs import Example
+    from movers.scores.engine import Example, PairMetric
 
 __all__ = ["add_parser", "run"]
 
@@ -70,32 +70,36 @@ def run(arguments: argparse.Namespace) -> int:
         more["threads"] = arguments.threads
     if arguments.quiet:
         more["progress"] = False
-    metrics = choose_metrics(arguments.metric, more)
-    labels = [metric.label for metric in metrics]
+    if arguments.alignment:
+        more["return_alignment"] = True
+    chosen = choose_metrics(arguments.metric, more)
+    labels = [metric.label for metric in chosen]
     with ExitStack() as stack:
         if arguments.output is not None:
             check_output(arguments.output, _SUFFIXES)
-        inputs = _read(arguments, metrics)
-        streams = [_Stream(metric, inputs, arguments.alignment) for metric in metrics]
+        inputs = _read(arguments, chosen)
+        metrics = _build(chosen, inputs)
         output = None
         if arguments.output is not None:
             output = _ScoreFile(stack.enter_context(open_output(arguments.output)), arguments.output, labels)
-        tallies = [_Tally(keep_examples=arguments.json) for _ in streams]
-        for index, examples in enumerate(zip(*streams, strict=True)):
+        tallies = [_Tally(keep_examples=arguments.json) for _ in metrics]
+        for index, examples in enumerate(zip(*(_examples(metric, inputs) for metric in metrics), strict=True)):
             for tally, example in zip(tallies, examples, strict=True):
                 tally.add(example)
             if output is not None:
                 output.write(index, examples)
     if arguments.json:
-        results = [stream.collect(tally.examples) for stream, tally in zip(streams, tallies, strict=True)]
+        from movers.scores.engine import collect
+
+        results = [collect(metric, tally.examples) for metric, tally in zip(metrics, tallies, strict=True)]
         named = [{"metric": label, **result} for label, result in zip(labels, results, strict=True)]
         print(json.dumps(named if len(named) > 1 else results[0], ensure_ascii=False))
         return 0
-    for stream, tally in zip(streams, tallies, strict=True):
-        print(f"{stream.signature} = {math.fsum(tally.scores) / len(tally.scores):.4g}")
+    for label, metric, tally in zip(labels, metrics, tallies, strict=True):
+        print(f"{metric.signature} = {math.fsum(tally.scores) / len(tally.scores):.4g}")
         for name, count in tally.counts.items():
             if count:
-                who = f"{stream.label}: " if len(streams) > 1 else ""
+                who = f"{label}: " if len(labels) > 1 else ""
                 print(f"  {who}{name}: {count} of {len(tally.scores)}", file=sys.stderr)
     return 0
 
@@ -123,7 +127,7 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
 
     compared = {}
     for metric in metrics:
-        argument = METRICS[metric.name].against
+        argument = METRICS[metric.name].compared_with
         if not getattr(arguments, argument):
             raise InputError(f"{metric.name}: expected --{argument} FILE")
         compared[argument] = TextGroups([])
@@ -143,33 +147,30 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
     return _Inputs(predictions, compared, rows)
 
 
-class _Stream:
-    """A metric at work on the files."""
+def _build(metrics: Sequence[ChosenMetric], inputs: _Inputs) -> list[PairMetric[object]]:
+    """The metrics, ready to score; those with the same encoder reuse one forward pass per text."""
+    from movers.encoders import SharedPass
+    from movers.scores.options import PairOptions
+    from movers.weights import Corpus
 
-    def __init__(self, chosen: ChosenMetric, inputs: _Inputs, aligned: bool) -> None:
-        from movers.scores.weighing import Corpus
+    shared = SharedPass()
+    built = []
+    for metric in metrics:
+        spec = METRICS[metric.name]
+        options = spec.parse(metric.options)
+        if metric is not metrics[0]:
+            options = replace(options, progress=False)  # one bar is enough
+        if isinstance(options, PairOptions):
+            options = replace(options, shared_pass=shared)
+        built.append(spec.build(options, Corpus(inputs.predictions, inputs.compared[spec.compared_with])))
+    return built
 
-        spec = METRICS[chosen.name]
-        self.label = chosen.label
-        self.predictions = inputs.predictions
-        self.groups = inputs.compared[spec.against]
-        self.rows = inputs.rows
-        self.aligned = aligned
-        corpus = Corpus(lambda: iter(self.predictions), lambda: (text for group in self.groups for text in group))
-        self.metric = spec.scorer(chosen.options, corpus)
-        self.signature = self.metric.signature
 
-    def __iter__(self) -> Iterator[Example]:
-        from movers.scores.pairs import score_stream
+def _examples(metric: PairMetric[object], inputs: _Inputs) -> Iterator[Example]:
+    from movers.scores.engine import score_stream
 
-        pairs = zip(self.predictions, self.groups, strict=True)
-        return score_stream(self.metric, pairs, total=self.rows, return_alignment=self.aligned)
-
-    def collect(self, examples: Sequence[Example]) -> dict[str, object]:
-        """The result that the metric's function returns."""
-        from movers.scores.pairs import collect
-
-        return collect(self.metric, examples)
+    groups = inputs.compared[METRICS[metric.name].compared_with]
+    return score_stream(metric, zip(inputs.predictions, groups, strict=True), total=inputs.rows)
 
 
 # --- output ----------------------------------------------------------------------------------------------------------

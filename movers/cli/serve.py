@@ -6,8 +6,7 @@ import argparse
 
 from movers.cli.arguments import Subparsers
 from movers.errors import InputError
-from movers.registry import METRICS, find_metric
-from movers.specs import split_metrics
+from movers.registry import METRICS, find_metric, split_metrics
 
 __all__ = ["add_parser", "run"]
 

@@ -125,13 +125,11 @@ def test_a_terminated_process_leaves_the_old_output_and_nothing_else(tmp_path: P
     os.mkfifo(pipe)
     code = f"""if True:
         import movers.cli.score
-        class Waiting(movers.cli.score._Stream):
-            def __iter__(self):
-                open({str(pipe)!r}, "w").close()
-                import time
-                time.sleep(100)
-        movers.cli.score._Stream = Waiting
-        import sys
+        import sys, time
+        def wait(metric, inputs):
+            open({str(pipe)!r}, "w").close()
+            time.sleep(100)
+        movers.cli.score._examples = wait
         sys.exit(movers.cli.main(sys.argv[1:]))
     """
     (tmp_path / "p.txt").write_text("snow\n")

@@ -169,7 +169,7 @@ def test_a_bad_last_row_is_found_before_the_first_is_scored(
     predictions.write_text('{"text": "snow"}\n' * 1500 + '{"text": null}\n')
     references.write_text("snow\n" * 1501)
     output.write_text("earlier\n")
-    monkeypatch.setattr("movers.cli.score._Stream", None)  # whoever calls it fails
+    monkeypatch.setattr("movers.cli.score._build", None)  # whoever calls it fails
     assert failure("score", "wms", "-p", predictions, "-r", references, "-o", output) == (
         f"predictions: {predictions}: line 1501: expected a text, but got null"
     )
