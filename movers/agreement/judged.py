@@ -87,8 +87,8 @@ class JudgedSet:
         """One field of every text (``system``, ``doc``, ``lp`` …) as text; a row without it is an error."""
         for row, text in enumerate(self.texts):
             if text.fields.get(name) is None:
-                known = ", ".join(self.field_names()) or "no fields"
-                raise InputError(f"{self.name}: row {row}: expected the field {name!r}, but got none; there are: {known}")
+                known = ", ".join(text.fields) or "none"
+                raise InputError(f"{self.name}: row {row}: expected a field {name!r}, but got the fields {known}")
         return [_as_label(text.fields[name]) for text in self.texts]
 
     def where(self, *conditions: str) -> JudgedSet:
@@ -104,7 +104,7 @@ class JudgedSet:
             if not separator or not name:
                 raise InputError(f"where: expected field=value or field!=value, but got {condition!r}")
             if name not in self.field_names():
-                known = ", ".join(self.field_names()) or "none"
+                known = ", ".join(self.field_names()) or "(none)"
                 raise InputError(f"{self.name}: expected one of the fields {known}, but got {name!r}")
             kept = tuple(text for text in kept if (_as_label(text.fields.get(name)) == wanted.strip()) != differs)
         if not kept:

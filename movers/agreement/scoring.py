@@ -133,10 +133,10 @@ def _announce(calls: Sequence[MetricCall]) -> None:
     """Let metrics that share an encoder share its passes, however many there are."""
     from movers.encoders import announce
 
-    for call in calls:
-        asked = find_metric(call.name).layers(call.options) if call.name in METRICS else None
-        if asked is not None and isinstance(asked[0], str):
-            announce(*asked)
+    asked = [METRICS[call.name].layers(call.options) for call in calls if call.name in METRICS]
+    wanted = [each for each in asked if each is not None and isinstance(each[0], str)]
+    for model in dict.fromkeys(model for model, _ in wanted):
+        announce(model, *dict.fromkeys(layers for other, layers in wanted if other == model))
 
 
 class _Scorer(Protocol):
@@ -178,9 +178,7 @@ class _Run:
     signatures: dict[str, None] = field(default_factory=dict)
 
     @classmethod
-    def prepare(
-        cls, call: MetricCall, judged: JudgedSet, group_of: Sequence[str], known: Mapping[int, float]
-    ) -> _Run:
+    def prepare(cls, call: MetricCall, judged: JudgedSet, group_of: Sequence[str], known: Mapping[int, float]) -> _Run:
         compared_with = _compared_with(call.name)
         others = [_texts_to_compare_with(text, compared_with) for text in judged.texts]
         if call.options.get("idf") not in (True, "corpus"):
