@@ -14,7 +14,8 @@ from movers.agreement.levels import Estimate
 from movers.agreement.scoring import MetricCall, score_judged
 from movers.agreement.significance import Randomization, exchanges_or_all, probability
 from movers.errors import InputError
-from movers.inputs import check_positive
+from movers.inputs import check_positive, check_text_groups, check_texts
+from movers.scores.options import References
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,8 @@ def compare_texts(
     systems: Mapping[str, Sequence[str]],
     calls: Sequence[MetricCall],
     *,
-    references: Sequence[Sequence[str]] | None = None,
-    sources: Sequence[str] | None = None,
+    references: References | None = None,
+    sources: References | None = None,
     n_resamples: int = 1000,
     n_exchanges: int = 10_000,
     confidence: float = 0.95,
@@ -136,9 +137,8 @@ def compare_texts(
     systems : mapping of str to sequence of str, each of shape (n,)
         Name → texts, at least two; names and order are kept, the first system is A of every comparison.
     calls : sequence of MetricCall
-    references : sequence of sequences of str, shape (n,), optional
-    sources : sequence of str, shape (n,), optional
-        Needed by metrics that compare with sources.
+    references, sources : n texts, or n lists of texts, optional
+        What the metrics compare with.
     alpha : float
         A system is better if both tests give p < alpha.
     n_resamples, n_exchanges, confidence, seed
@@ -152,24 +152,27 @@ def compare_texts(
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
     first, *others = systems
-    n = len(systems[first])
-    for name, rows in {**systems, "references": references, "sources": sources}.items():
-        if rows is not None and len(rows) != n:
-            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {len(rows)}")
+    texts = {name: check_texts("compare", name, own) for name, own in systems.items()}
+    n = len(texts[first])
+    beside = {"references": references, "sources": sources}
+    groups = {key: check_text_groups("compare", key, rows) for key, rows in beside.items() if rows is not None}
+    for name, length in {key: len(rows) for part in (texts, groups) for key, rows in part.items()}.items():
+        if length != n:
+            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {length}")
+    nothing: list[list[str]] = [[]] * n
     # All systems in one set, so that references are read and encoded once.
-    texts = [
-        JudgedText(
-            f"{name}:{row}",
-            text,
-            tuple(references[row]) if references is not None else (),
-            {},
-            {"source": sources[row]} if sources is not None else {},
-        )
-        for name, own in systems.items()
-        for row, text in enumerate(own)
-    ]
+    judged = JudgedSet(
+        "compare",
+        tuple(
+            JudgedText(f"{name}:{row}", text, tuple(own), {}, {"source": source})
+            for name, rows in texts.items()
+            for row, (text, own, source) in enumerate(
+                zip(rows, groups.get("references", nothing), groups.get("sources", nothing), strict=True)
+            )
+        ),
+    )
     tests = []
-    for label, found in score_judged(JudgedSet("compare", tuple(texts)), calls, progress=progress).items():
+    for label, found in score_judged(judged, calls, progress=progress).items():
         if None in found.scores:
             row = found.scores.index(None) % n
             raise InputError(f"compare: {label}: row {row}: expected a reference or a source, but got none")

@@ -75,7 +75,7 @@ def test_a_metric_puts_the_better_text_of_a_pair_first(graded, graded_scores, na
     assert sum(a > b for a, b in zip(first, second, strict=True)) >= 18
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.against == "references"])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.compared_with == "references"])
 def test_repetition_is_worth_less_than_a_paraphrase(graded, graded_scores, name):
     grades = np.array(graded.labels("system"))
     scores = np.array(graded_scores[name])

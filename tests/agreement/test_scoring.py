@@ -123,7 +123,6 @@ def test_however_many_metrics_share_an_encoder_each_text_goes_through_it_once(gr
     finally:
         handle.remove()
         minilm.cache.clear()
-        minilm._wanted.clear()
     distinct = {text.candidate for text in texts.texts} | {text for row in texts.texts for text in row.references}
     assert sum(rows) == len(distinct)
     assert len({tuple(scored[call.label].scores) for call in calls}) == 7
