@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.agreement.coefficients import coefficient_of
-from movers.agreement.columns import COEFFICIENTS, Coefficient, Floats, Scores, check_resampling, stack
-from movers.errors import InputError
-from movers.inputs import check_choice
+from movers.agreement.columns import Coefficient, Floats, Scores, check_resampling
 
 # One block of resamples holds at most this many numbers, so memory does not grow with the number of resamples.
 BLOCK_NUMBERS = 2_000_000
@@ -138,41 +136,14 @@ def _block_coefficients(
 def bootstrap(
     x: Floats, y: Floats, wanted: Sequence[Coefficient], n_resamples: int, rng: np.random.Generator
 ) -> dict[Coefficient, Floats]:
-    """Replicates of all wanted coefficients, each of shape (n_resamples,); validated columns of shape (n,), n > 0."""
-    blocks = [_block_coefficients(x, y, counts, wanted) for counts in resample_counts(len(x), n_resamples, rng)]
-    return {name: np.concatenate([block[name] for block in blocks]) for name in wanted}
+    r"""Bootstrap replicates of coefficients of two columns (n,), each (n_resamples,): rows drawn with replacement.
 
-
-def bootstrap_correlation(
-    scores: Scores,
-    human: Scores,
-    coefficient: Coefficient = "pearson",
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> Floats:
-    r"""Bootstrap replicates of a correlation coefficient: texts are drawn with replacement, in pairs.
-
-    A resample is kept as counts *c* (how often each text was drawn), and every coefficient is written as a function of
+    A resample is kept as counts *c* (how often each row was drawn), and every coefficient is written as a function of
     counts: Pearson as weighted moments; Spearman as Pearson of the ranks, which follow from cumulated counts without
     sorting anew; Kendall from :math:`P - Q = \frac12 c^\top S c` with
-    :math:`S_{ij} = \mathrm{sign}(x_i - x_j)\,\mathrm{sign}(y_i - y_j)`. So all resamples are computed at once.
-
-    Returns
-    -------
-    array, shape (n_resamples,)
-        NaN for a resample in which one column happens to be constant. The same seed draws the same texts for any
-        ``scores``, so replicates of two metrics are paired.
-
-    Examples
-    --------
-    >>> replicates = bootstrap_correlation([1, 2, 3, 4, 5, 6], [1, 3, 2, 5, 4, 6], "kendall", n_resamples=200)
-    >>> replicates.shape
-    (200,)
+    :math:`S_{ij} = \mathrm{sign}(x_i - x_j)\,\mathrm{sign}(y_i - y_j)`. So all resamples are computed at once. A
+    resample with a constant column has NaN. Equal generators draw equal rows, so that two metrics' replicates are
+    paired.
     """
-    check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples)
-    x, y = stack({"scores": scores, "human": human}, complete=True)
-    if not len(x):
-        raise InputError("agreement: scores: expected at least one number, but got none")
-    return bootstrap(x, y, [coefficient], n_resamples, np.random.default_rng(seed))[coefficient]
+    blocks = [_block_coefficients(x, y, counts, wanted) for counts in resample_counts(len(x), n_resamples, rng)]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in wanted}

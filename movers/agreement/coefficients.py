@@ -54,12 +54,11 @@ def correlation(scores: Scores, human: Scores, coefficient: Coefficient = "pears
     0.6667
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
-    return coefficient_of(*stack({"scores": scores, "human": human}, complete=True), coefficient)
+    x, y = stack({"scores": scores, "human": human}, complete=True)
+    return coefficient_of(x, y, coefficient)
 
 
-def correlation_matrix(
-    columns: Mapping[str, Scores], coefficient: Coefficient = "pearson"
-) -> tuple[list[str], Floats]:
+def correlation_matrix(columns: Mapping[str, Scores], coefficient: Coefficient = "pearson") -> tuple[list[str], Floats]:
     """Coefficients between every two columns, on the rows in which all columns have a value.
 
     Returns

@@ -43,9 +43,7 @@ def stack(columns: Mapping[str, Scores], *, complete: bool = False) -> Floats:
     first, n = next(iter(columns)), len(stacked[0])
     for name, column in zip(columns, stacked, strict=True):
         if len(column) != n:
-            raise InputError(
-                f"agreement: {name}: expected as many values as {first} has ({n}), but got {len(column)}"
-            )
+            raise InputError(f"agreement: {name}: expected as many values as {first} has ({n}), but got {len(column)}")
     return np.stack(stacked)
 
 
@@ -67,8 +65,14 @@ def _as_float(value: object) -> float:
     if value is None:
         return math.nan
     # ndim: a scalar of NumPy or torch is a number, an array is none.
-    scalar = isinstance(value, SupportsFloat) and getattr(value, "ndim", 0) == 0
-    return float(value) if scalar and not isinstance(value, bool | np.bool_) else math.inf
+    if isinstance(value, SupportsFloat) and not isinstance(value, bool | np.bool_) and getattr(value, "ndim", 0) == 0:
+        return float(value)
+    return math.inf
+
+
+def take(labels: Sequence[str], rows: NDArray[np.intp]) -> list[str]:
+    """The labels of some rows."""
+    return [labels[row] for row in rows.tolist()]
 
 
 def rows_of_each(labels: Sequence[str]) -> dict[str, NDArray[np.intp]]:

@@ -24,6 +24,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from movers.errors import InputError
 
@@ -87,8 +88,8 @@ class JudgedSet:
         """One field of every text (``system``, ``doc``, ``lp`` …) as text; a row without it is an error."""
         for row, text in enumerate(self.texts):
             if text.fields.get(name) is None:
-                known = ", ".join(self.field_names()) or "no fields"
-                raise InputError(f"{self.name}: row {row}: expected the field {name!r}, but got none; there are: {known}")
+                known = ", ".join(text.fields) or "none"
+                raise InputError(f"{self.name}: row {row}: expected a field {name!r}, but got the fields {known}")
         return [_as_label(text.fields[name]) for text in self.texts]
 
     def where(self, *conditions: str) -> JudgedSet:
@@ -104,7 +105,7 @@ class JudgedSet:
             if not separator or not name:
                 raise InputError(f"where: expected field=value or field!=value, but got {condition!r}")
             if name not in self.field_names():
-                known = ", ".join(self.field_names()) or "none"
+                known = ", ".join(self.field_names()) or "(none)"
                 raise InputError(f"{self.name}: expected one of the fields {known}, but got {name!r}")
             kept = tuple(text for text in kept if (_as_label(text.fields.get(name)) == wanted.strip()) != differs)
         if not kept:
@@ -131,9 +132,9 @@ def _judged_text(
     row: Mapping[str, object], scores: Mapping[str, object], where: str, number: int, wordy: set[str]
 ) -> JudgedText:
     candidate, references = row.get("candidate"), row.get("references") or []
-    if not isinstance(candidate, str):
+    if not _is_text(candidate):
         raise InputError(f"{where}: candidate: expected a text, but got {candidate!r:.60}")
-    if not isinstance(references, list | tuple) or not all(isinstance(text, str) for text in references):
+    if not isinstance(references, list | tuple) or not all(map(_is_text, references)):
         raise InputError(f"{where}: references: expected a list of texts, but got {references!r:.60}")
     return JudgedText(
         id=str(number if row.get("id") is None else row["id"]),
@@ -145,6 +146,11 @@ def _judged_text(
         fields={key: value for key, value in row.items() if key not in ("id", "candidate", "references", "scores")}
         | {f"scores.{name}": value for name, value in scores.items() if name in wordy},
     )
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Whether it is a text in valid Unicode."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _score(value: object, where: str) -> float | None:

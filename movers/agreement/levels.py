@@ -23,6 +23,7 @@ from movers.agreement.columns import (
     labels_for,
     rows_of_each,
     stack,
+    take,
 )
 from movers.inputs import check_choice
 
@@ -52,7 +53,7 @@ class Paired:
         texts = columns.shape[1]
         if labels is None:
             return cls(columns, None, texts, texts)
-        groups = list(rows_of_each([labels[row] for row in np.flatnonzero(complete)]).values())
+        groups = list(rows_of_each(take(labels, np.flatnonzero(complete))).values())
         if level == "system":
             means = np.stack([columns[:, rows].mean(axis=1) for rows in groups], axis=1) if groups else columns
             return cls(means, None, texts, len(groups))

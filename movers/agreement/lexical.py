@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from movers.errors import InputError
 from movers.inputs import check_choice, check_pairs
+from movers.scores.options import References
 
 __all__ = ["LEXICAL_METRICS", "bleu", "chrf", "rouge"]
 
-References = Sequence[str] | Sequence[Sequence[str]]
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 
@@ -56,7 +56,7 @@ def rouge(
     stemmer : bool
         Compare Porter stems instead of words.
     """
-    check_choice("rouge", "variant", variant, Variant)
+    check_choice("rouge", "variant", variant, get_args(Variant))
     texts, groups = check_pairs("rouge", predictions, references)
     scorer = _package("rouge", "rouge_score.rouge_scorer").RougeScorer([variant], use_stemmer=stemmer)
     scores = [

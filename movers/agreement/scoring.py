@@ -9,18 +9,19 @@ from __future__ import annotations
 import inspect
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from movers.agreement.columns import rows_of_each
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS
+from movers.encoders.shared import SharedPass
 from movers.errors import InputError
 from movers.inputs import check_options
 from movers.io import progress_bar
-from movers.registry import METRICS, find_metric
-from movers.scores.weighing import Corpus
-from movers.specs import parse_metric, parse_options, split_metrics
+from movers.registry import METRICS, parse_metric, parse_options, split_metrics
+from movers.scores import engine
+from movers.scores.options import PairOptions
+from movers.weights import Corpus
 
 __all__ = ["MetricCall", "Scored", "parse_calls", "score_judged"]
 
@@ -66,8 +67,8 @@ def parse_calls(text: str) -> list[MetricCall]:
             check_options(name, options, [each.name for each in parameters if each.kind is each.KEYWORD_ONLY])
         else:
             _compared_with(name)
-            metric, options = parse_metric(label)
-            metric.options(options)
+            spec, options = parse_metric(label)
+            spec.parse(options)
         calls.append(MetricCall(label, name, options))
     return calls
 
@@ -115,8 +116,10 @@ def score_judged(
     if len(set(labels)) != len(labels):
         raise InputError(f"metrics: expected each metric once, but got {', '.join(labels)}")
     group_of = ["all"] * len(judged) if groups is None else list(groups)
-    _announce(calls)
-    runs = {call.label: _Run.prepare(call, judged, group_of, (known or {}).get(call.label, {})) for call in calls}
+    shared = SharedPass()
+    runs = {
+        call.label: _Run.prepare(call, judged, group_of, (known or {}).get(call.label, {}), shared) for call in calls
+    }
     total = sum(len(run.to_score) for run in runs.values())
     with progress_bar(total, desc="scoring", unit=" texts", progress=progress) as bar:
         for start in range(0, len(judged), _BLOCK):
@@ -129,42 +132,22 @@ def score_judged(
     return {label: Scored(run.scores, run.signature) for label, run in runs.items()}
 
 
-def _announce(calls: Sequence[MetricCall]) -> None:
-    """Let metrics that share an encoder share its passes, however many there are."""
-    from movers.encoders import announce
-
-    for call in calls:
-        asked = find_metric(call.name).layers(call.options) if call.name in METRICS else None
-        if asked is not None and isinstance(asked[0], str):
-            announce(*asked)
-
-
-class _Scorer(Protocol):
-    def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, object]: ...
-
-
-@dataclass(frozen=True)
-class _Lexical:
-    function: Callable[..., dict[str, object]]
-    options: Mapping[str, object]
-
-    def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, object]:
-        return self.function(predictions, references, **self.options)
-
-
-def _build(call: MetricCall, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> _Scorer:
-    """The metric with its options; the texts are the corpus of its document frequencies."""
+def _build(call: MetricCall, corpus: Corpus, shared: SharedPass) -> engine.PairMetric[object] | None:
+    """The metric with its options; None for a lexical one, which has nothing to prepare."""
     if call.name in LEXICAL_METRICS:
-        return _Lexical(LEXICAL_METRICS[call.name], call.options)
-    options = {"progress": False, **call.options}
-    return find_metric(call.name).scorer(options, Corpus.of(predictions, references))
+        return None
+    spec = METRICS[call.name]
+    options = spec.parse({"progress": False, **call.options})
+    if isinstance(options, PairOptions):
+        options = replace(options, shared_pass=options.shared_pass or shared)
+    return spec.build(options, corpus)
 
 
 @dataclass(frozen=True)
 class _Run:
     """A metric at work on a judged set.
 
-    ``others`` holds what each text is compared with, ``scorers`` the metric for each group, ``to_score`` the rows left
+    ``others`` holds what each text is compared with, ``metrics`` the metric for each group, ``to_score`` the rows left
     to score, ``scores`` and ``signatures`` (an ordered set) what has been scored so far.
     """
 
@@ -172,14 +155,19 @@ class _Run:
     judged: JudgedSet
     others: list[list[str]]
     group_of: Sequence[str]
-    scorers: dict[str, _Scorer]
+    metrics: dict[str, engine.PairMetric[object] | None]
     to_score: list[int]
     scores: list[float | None]
     signatures: dict[str, None] = field(default_factory=dict)
 
     @classmethod
     def prepare(
-        cls, call: MetricCall, judged: JudgedSet, group_of: Sequence[str], known: Mapping[int, float]
+        cls,
+        call: MetricCall,
+        judged: JudgedSet,
+        group_of: Sequence[str],
+        known: Mapping[int, float],
+        shared: SharedPass,
     ) -> _Run:
         compared_with = _compared_with(call.name)
         others = [_texts_to_compare_with(text, compared_with) for text in judged.texts]
@@ -187,11 +175,12 @@ class _Run:
             group_of = ["all"] * len(judged)  # Only a table of the corpus makes a score depend on its group.
         rows = [row for row, texts in enumerate(others) if texts]
         to_score = [row for row in rows if row not in known]
-        scorers = {}
+        metrics = {}
         for group in dict.fromkeys(group_of[row] for row in to_score):
             own = [row for row in rows if group_of[row] == group]
-            scorers[group] = _build(call, [judged.texts[row].candidate for row in own], [others[row] for row in own])
-        return cls(call, judged, others, group_of, scorers, to_score, [known.get(row) for row in range(len(judged))])
+            corpus = Corpus([judged.texts[row].candidate for row in own], [others[row] for row in own])
+            metrics[group] = _build(call, corpus, shared)
+        return cls(call, judged, others, group_of, metrics, to_score, [known.get(row) for row in range(len(judged))])
 
     @property
     def signature(self) -> str:
@@ -204,7 +193,11 @@ class _Run:
         for group, members in rows_of_each([self.group_of[row] for row in left]).items():
             rows = [left[member] for member in members]
             candidates = [self.judged.texts[row].candidate for row in rows]
-            result = self.scorers[group].score(candidates, [self.others[row] for row in rows])
+            others, metric = [self.others[row] for row in rows], self.metrics[group]
+            if metric is None:
+                result = LEXICAL_METRICS[self.call.name](candidates, others, **self.call.options)
+            else:
+                result = engine.score(metric, candidates, others)
             scores = result.get(self.call.output)
             if not isinstance(scores, list):
                 lists = ", ".join(name for name, value in result.items() if isinstance(value, list))
@@ -222,7 +215,7 @@ def _compared_with(name: str) -> str:
         return "references"
     if name not in METRICS:
         raise InputError(f"metric: expected one of {', '.join([*METRICS, *LEXICAL_METRICS])}, but got {name!r}")
-    return METRICS[name].against
+    return METRICS[name].compared_with
 
 
 def _texts_to_compare_with(text: JudgedText, compared_with: str) -> list[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 import numpy as np
 from scipy import stats
 
 from movers.agreement.bootstrap import BLOCK_NUMBERS, percentile_interval
-from movers.agreement.coefficients import coefficient_of, is_constant
+from movers.agreement.coefficients import coefficient_of
 from movers.agreement.columns import (
     COEFFICIENTS,
     LEVELS,
@@ -175,31 +175,45 @@ def _pearson_after(scores: Floats, people: Floats, moved: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PairwiseTest:
-    """Two metrics on the same texts.
+    """Two metrics compared by their correlation with the same human scores.
 
-    ``observed`` is the difference of their coefficients, ``exchanged`` (n_resamples,) the differences after random
-    exchanges (what a mean over groups is tested with), ``williams`` None where that test does not apply.
+    Attributes
+    ----------
+    n, units : int
+        Texts and units that have all three scores.
+    difference : float
+        Metric A's coefficient less metric B's; NaN where one is undefined.
+    williams : Williams or None
+        None where the test does not apply: Kendall coefficients, means over documents, fewer than four units.
+    permutation : Randomization or None
+        The paired permutation test; None where a coefficient is undefined.
+    interval : Estimate or None
+        The difference with its paired bootstrap interval, if it was asked for.
+    exchanged : array, shape (n_resamples,)
+        Differences after random exchanges, with which a mean over groups is tested.
     """
 
-    observed: float
-    exchanged: Floats
-    permutation: Randomization
-    williams: Williams | None
+    n: int
+    units: int
+    difference: float
+    williams: Williams | None = None
+    permutation: Randomization | None = None
+    interval: Estimate | None = None
+    exchanged: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
 
-def pairwise_test(
-    paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator
-) -> PairwiseTest | None:
-    """Test metric 1 against metric 2 of ``paired``; None where a coefficient is undefined."""
-    observed = paired.value(1, coefficient) - paired.value(2, coefficient)
-    if math.isnan(observed):
-        return None
+def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator) -> PairwiseTest:
+    """Test metric 1 of ``paired`` against metric 2."""
+    difference = paired.value(1, coefficient) - paired.value(2, coefficient)
+    if math.isnan(difference):
+        return PairwiseTest(paired.texts, paired.units, difference)
     blocks, exact = exchanges_or_all(paired.units, n_resamples, rng)
     exchanged = _differences(paired, coefficient, blocks)
-    permutation = probability(exchanged, observed, exact)
+    permutation = probability(exchanged, difference, exact)
     if exact:  # A mean over groups needs as many exchanges of every group.
         exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng))
-    return PairwiseTest(observed, exchanged, permutation, _williams(paired, coefficient))
+    williams = _williams(paired, coefficient)
+    return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
 
 
 def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterator[Floats]) -> Floats:
@@ -218,73 +232,8 @@ def _williams(paired: Paired, coefficient: Coefficient) -> Williams | None:
     if coefficient not in ("pearson", "spearman") or paired.documents is not None or paired.units < 4:
         return None
     human, a, b = paired.columns
-    return williams_test(*(coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b))), paired.units)
-
-
-def permutation_test(
-    scores_a: Scores,
-    scores_b: Scores,
-    human: Scores,
-    coefficient: Coefficient = "pearson",
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> Randomization:
-    """Paired permutation test: do two metrics correlate differently with people?
-
-    If the metrics were equally good, it would not matter which of the two gave a text which of its two scores. So the
-    two scores of random texts are exchanged, and the observed difference of the correlations is compared with the
-    differences after exchange. Scores are first brought to a common scale: standard scores for Pearson, ranks for the
-    rank coefficients. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are tried and the
-    probability is exact.
-
-    Parameters
-    ----------
-    scores_a, scores_b, human : sequence of float, shape (n,)
-        Complete and not constant.
-
-    Examples
-    --------
-    >>> people = [1, 2, 3, 4, 5, 6]
-    >>> permutation_test([1, 2, 3, 4, 6, 5], [2, 1, 5, 6, 3, 4], people, "spearman", n_resamples=100)
-    Randomization(p=0.0625, n_resamples=64, exact=True)
-    """
-    check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples)
-    named = {"human": human, "scores_a": scores_a, "scores_b": scores_b}
-    columns = stack(named, complete=True)
-    for name, column in zip(named, columns, strict=True):
-        if is_constant(column):
-            raise InputError(f"agreement: {name}: expected at least two different numbers, but got {column[:1]}")
-    found = pairwise_test(Paired.at(columns, "segment", None), coefficient, n_resamples, np.random.default_rng(seed))
-    assert found is not None
-    return found.permutation
-
-
-@dataclass(frozen=True)
-class CorrelationDifference:
-    """Two metrics compared by their correlation with the same people.
-
-    Attributes
-    ----------
-    coefficient : str
-        What is compared.
-    n, units : int
-        Texts and units that have all three scores.
-    difference : Estimate
-        Metric A's coefficient less metric B's, with its paired bootstrap interval.
-    williams : Williams or None
-        None where the test does not apply: Kendall coefficients, means over documents, fewer than four units.
-    permutation : Randomization or None
-        None where a coefficient is undefined.
-    """
-
-    coefficient: Coefficient
-    n: int
-    units: int
-    difference: Estimate
-    williams: Williams | None
-    permutation: Randomization | None
+    human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
+    return williams_test(human_a, human_b, a_b, paired.units)
 
 
 def compare_correlations(
@@ -299,17 +248,21 @@ def compare_correlations(
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> CorrelationDifference:
+) -> PairwiseTest:
     """Does metric A agree with people better than metric B? Williams' test, permutation test, bootstrap interval.
 
-    Only texts that have all three scores are used. At ``summary`` level a document's two coefficients are exchanged,
-    at ``system`` level a system's two mean scores.
+    The permutation test: if the metrics were equally good, it would not matter which of the two gave a text which of
+    its two scores. So the two scores of random texts are exchanged, and the observed difference of the correlations is
+    compared with the differences after exchange. Scores are first brought to a common scale: standard scores for
+    Pearson, ranks for the rank coefficients. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are
+    tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
+    level a system's two mean scores. Only texts that have all three scores are used.
 
     Examples
     --------
     >>> people = [1, 2, 3, 4, 5, 6, 7, 8]
     >>> found = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
-    >>> round(found.difference.value, 3), found.permutation.exact, found.williams.p < 0.05
+    >>> round(found.difference, 3), found.permutation.exact, found.williams.p < 0.05
     (0.19, True, True)
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
@@ -323,11 +276,4 @@ def compare_correlations(
         for metric in (1, 2)
     )
     test = pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))
-    return CorrelationDifference(
-        coefficient=coefficient,
-        n=paired.texts,
-        units=paired.units,
-        difference=Estimate(test.observed if test else math.nan, *percentile_interval(a - b, confidence)),
-        williams=test.williams if test else None,
-        permutation=test.permutation if test else None,
-    )
+    return replace(test, interval=Estimate(test.difference, *percentile_interval(a - b, confidence)))

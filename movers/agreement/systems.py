@@ -8,57 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from movers.agreement.bootstrap import percentile_interval, resample_counts
-from movers.agreement.columns import Floats, Scores, check_resampling, stack
+from movers.agreement.columns import Scores, check_resampling, stack
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.levels import Estimate
 from movers.agreement.scoring import MetricCall, score_judged
 from movers.agreement.significance import Randomization, exchanges_or_all, probability
 from movers.errors import InputError
-
-
-def paired_bootstrap(
-    scores_a: Scores, scores_b: Scores, *, n_resamples: int = 1000, seed: int = 0
-) -> tuple[Floats, Floats]:
-    """Mean scores of two systems on the same resamples of texts.
-
-    Returns
-    -------
-    means_a, means_b : array, shape (n_resamples,)
-
-    Examples
-    --------
-    >>> means_a, means_b = paired_bootstrap([0.5, 0.7, 0.9], [0.4, 0.6, 0.8], n_resamples=50)
-    >>> bool(abs(means_a - means_b - 0.1).max() < 1e-12)
-    True
-    """
-    check_resampling(n_resamples)
-    columns = _two_systems(scores_a, scores_b)
-    n = columns.shape[1]
-    rng = np.random.default_rng(seed)
-    means = np.concatenate([counts @ columns.T / n for counts in resample_counts(n, n_resamples, rng)])
-    return means[:, 0], means[:, 1]
-
-
-def approximate_randomization(
-    scores_a: Scores, scores_b: Scores, *, n_resamples: int = 10_000, seed: int = 0
-) -> Randomization:
-    """Could two systems' mean scores differ this much if it did not matter which system wrote which text?
-
-    The two systems' scores of random texts are exchanged; the p-value is the share of exchanges after which the means
-    differ at least as much as they do (two-sided, what was observed counts as one exchange). If all 2ⁿ exchanges are
-    no more than ``n_resamples``, all are tried and the p-value is exact.
-
-    Examples
-    --------
-    >>> approximate_randomization([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
-    Randomization(p=0.125, n_resamples=16, exact=True)
-    """
-    check_resampling(n_resamples)
-    a, b = _two_systems(scores_a, scores_b)
-    difference = a - b
-    blocks, exact = exchanges_or_all(len(a), n_resamples, np.random.default_rng(seed))
-    exchanged = np.concatenate([(1 - 2 * block) @ difference / len(a) for block in blocks])
-    return probability(exchanged, float(difference.mean()), exact)
+from movers.inputs import check_positive, check_text_groups, check_texts
+from movers.scores.options import References
 
 
 @dataclass(frozen=True)
@@ -72,9 +29,9 @@ class SystemComparison:
     a, b, difference : Estimate
         Mean scores and their difference (A less B), with paired bootstrap intervals.
     bootstrap_p : float
-        Two-sided: how often a resampled difference strays from the observed one by at least the observed one.
+        Two-sided p-value of the paired bootstrap.
     randomization : Randomization
-        Outcome of :func:`approximate_randomization`.
+        Outcome of the approximate randomization.
     """
 
     n: int
@@ -105,31 +62,40 @@ def compare_systems(
     :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
     itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
 
+    Approximate randomization exchanges the two systems' scores of random texts; its p-value is the share of exchanges
+    after which the means differ at least as much as they do (two-sided, what was observed counts as one exchange). If
+    all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
+
     Examples
     --------
-    >>> found = compare_systems([0.9, 0.8, 0.7, 0.95] * 5, [0.5, 0.6, 0.65, 0.5] * 5)
-    >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization.p < 0.01
-    (0.275, True, True)
+    >>> found = compare_systems([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
+    >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization
+    (0.275, True, Randomization(p=0.125, n_resamples=16, exact=True))
     """
     check_resampling(n_resamples, confidence=confidence)
-    a, b = _two_systems(scores_a, scores_b)
-    means_a, means_b = paired_bootstrap(a, b, n_resamples=n_resamples, seed=seed)
-    observed = float((a - b).mean())
-    return SystemComparison(
-        n=len(a),
-        a=Estimate(float(a.mean()), *percentile_interval(means_a, confidence)),
-        b=Estimate(float(b.mean()), *percentile_interval(means_b, confidence)),
-        difference=Estimate(observed, *percentile_interval(means_a - means_b, confidence)),
-        bootstrap_p=probability(means_a - means_b - observed, observed, exact=False).p,
-        randomization=approximate_randomization(a, b, n_resamples=n_exchanges, seed=seed),
-    )
-
-
-def _two_systems(scores_a: Scores, scores_b: Scores) -> Floats:
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
-    if not columns.shape[1]:
+    n = columns.shape[1]
+    if not n:
         raise InputError("agreement: scores_a and scores_b: expected at least one score, but got none")
-    return columns
+    columns = np.vstack([columns, columns[0] - columns[1]])  # A, B, their difference
+    observed = columns.mean(axis=1)
+    counts = resample_counts(n, n_resamples, np.random.default_rng(seed))
+    means = np.concatenate([block @ columns.T / n for block in counts]).T
+    blocks, exact = exchanges_or_all(n, n_exchanges, np.random.default_rng(seed))
+    exchanged = np.concatenate([(1 - 2 * block) @ columns[2] / n for block in blocks])
+    a, b, difference = (
+        Estimate(float(value), *percentile_interval(replicates, confidence))
+        for value, replicates in zip(observed, means, strict=True)
+    )
+    return SystemComparison(
+        n=n,
+        a=a,
+        b=b,
+        difference=difference,
+        bootstrap_p=probability(means[2] - difference.value, difference.value, exact=False).p,
+        randomization=probability(exchanged, difference.value, exact),
+    )
 
 
 @dataclass(frozen=True)
@@ -155,8 +121,8 @@ def compare_texts(
     systems: Mapping[str, Sequence[str]],
     calls: Sequence[MetricCall],
     *,
-    references: Sequence[Sequence[str]] | None = None,
-    sources: Sequence[str] | None = None,
+    references: References | None = None,
+    sources: References | None = None,
     n_resamples: int = 1000,
     n_exchanges: int = 10_000,
     confidence: float = 0.95,
@@ -171,9 +137,8 @@ def compare_texts(
     systems : mapping of str to sequence of str, each of shape (n,)
         Name → texts, at least two; names and order are kept, the first system is A of every comparison.
     calls : sequence of MetricCall
-    references : sequence of sequences of str, shape (n,), optional
-    sources : sequence of str, shape (n,), optional
-        Needed by metrics that compare with sources.
+    references, sources : n texts, or n lists of texts, optional
+        What the metrics compare with.
     alpha : float
         A system is better if both tests give p < alpha.
     n_resamples, n_exchanges, confidence, seed
@@ -187,24 +152,27 @@ def compare_texts(
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
     first, *others = systems
-    n = len(systems[first])
-    for name, rows in {**systems, "references": references, "sources": sources}.items():
-        if rows is not None and len(rows) != n:
-            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {len(rows)}")
+    texts = {name: check_texts("compare", name, own) for name, own in systems.items()}
+    n = len(texts[first])
+    beside = {"references": references, "sources": sources}
+    groups = {key: check_text_groups("compare", key, rows) for key, rows in beside.items() if rows is not None}
+    for name, length in {key: len(rows) for part in (texts, groups) for key, rows in part.items()}.items():
+        if length != n:
+            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {length}")
+    nothing: list[list[str]] = [[]] * n
     # All systems in one set, so that references are read and encoded once.
-    texts = [
-        JudgedText(
-            f"{name}:{row}",
-            text,
-            tuple(references[row]) if references is not None else (),
-            {},
-            {"source": sources[row]} if sources is not None else {},
-        )
-        for name, own in systems.items()
-        for row, text in enumerate(own)
-    ]
+    judged = JudgedSet(
+        "compare",
+        tuple(
+            JudgedText(f"{name}:{row}", text, tuple(own), {}, {"source": source})
+            for name, rows in texts.items()
+            for row, (text, own, source) in enumerate(
+                zip(rows, groups.get("references", nothing), groups.get("sources", nothing), strict=True)
+            )
+        ),
+    )
     tests = []
-    for label, found in score_judged(JudgedSet("compare", tuple(texts)), calls, progress=progress).items():
+    for label, found in score_judged(judged, calls, progress=progress).items():
         if None in found.scores:
             row = found.scores.index(None) % n
             raise InputError(f"compare: {label}: row {row}: expected a reference or a source, but got none")

@@ -14,7 +14,6 @@ from movers.agreement.columns import (
     COEFFICIENTS,
     LEVELS,
     Coefficient,
-    Floats,
     Level,
     Scores,
     check_labels,
@@ -22,6 +21,7 @@ from movers.agreement.columns import (
     labels_for,
     rows_of_each,
     stack,
+    take,
 )
 from movers.agreement.levels import Agreement, Paired, mean_over_groups, measure, warn_of_few_systems
 from movers.agreement.significance import PairwiseTest, pairwise_test, probability
@@ -173,7 +173,7 @@ def agreement_table(
         for group, rows in rows_of_group.items():
             # Groups are independent strata: each draws by its own stream, whatever other groups there are.
             stream = [seed, zlib.crc32(group.encode("utf-8"))]
-            labels = None if level_labels is None else [level_labels[row] for row in rows]
+            labels = None if level_labels is None else take(level_labels, rows)
             own = {name: columns[place, rows] for place, name in enumerate(metrics)}
             people_here = human[rows] * (-1 if negated else 1)
             measured.append(
@@ -190,7 +190,17 @@ def agreement_table(
                     for name, column in own.items()
                 }
             )
-            tests.append(_pairwise(own, people_here, labels, settings, stream))
+            tests.append(
+                {
+                    (a, b): pairwise_test(
+                        Paired.at(np.stack([people_here, own[a], own[b]]), level, labels),
+                        tested,
+                        n_resamples,
+                        np.random.default_rng([*stream, 1]),
+                    )
+                    for a, b in combinations(own, 2)
+                }
+            )
             table += _block(human_name, negated, group, measured[-1], tests[-1], settings)
         if len(rows_of_group) > 1:
             rng = np.random.default_rng(seed)
@@ -203,31 +213,17 @@ def agreement_table(
     return table
 
 
-def _pairwise(
-    columns: Mapping[str, Floats],
-    human: Floats,
-    labels: Sequence[str] | None,
-    settings: _Settings,
-    stream: Sequence[int],
-) -> Pairwise:
-    """The tests of every two metrics that have coefficients on the texts that both scored."""
-    tests: Pairwise = {}
-    for a, b in combinations(columns, 2):
-        paired = Paired.at(np.stack([human, columns[a], columns[b]]), settings.level, labels)
-        test = pairwise_test(paired, settings.tested, settings.n_resamples, np.random.default_rng([*stream, 1]))
-        if test is not None:
-            tests[a, b] = test
-    return tests
-
-
 def _mean_tests(tests: Sequence[Pairwise]) -> Pairwise:
     """The tests of mean differences over groups: the groups' exchanges averaged."""
     means: Pairwise = {}
-    for pair in dict.fromkeys(pair for part in tests for pair in part):
-        parts = [part[pair] for part in tests if pair in part]
-        observed = float(np.mean([part.observed for part in parts]))
-        exchanged = np.mean([part.exchanged for part in parts], axis=0)
-        means[pair] = PairwiseTest(observed, exchanged, probability(exchanged, observed, exact=False), None)
+    for pair in tests[0]:
+        parts = [part[pair] for part in tests if part[pair].permutation is not None]
+        if parts:
+            difference = float(np.mean([part.difference for part in parts]))
+            exchanged = np.mean([part.exchanged for part in parts], axis=0)
+            n, units = sum(part.n for part in parts), sum(part.units for part in parts)
+            permutation = probability(exchanged, difference, exact=False)
+            means[pair] = PairwiseTest(n, units, difference, None, permutation)
     return means
 
 
@@ -246,9 +242,9 @@ def _block(
         permutation_p: dict[str, float] = {}
         better_than: list[str] = []
         for (a, b), test in tests.items():
-            if name not in (a, b):
+            if name not in (a, b) or test.permutation is None:
                 continue
-            other, lead = (b, test.observed) if name == a else (a, -test.observed)
+            other, lead = (b, test.difference) if name == a else (a, -test.difference)
             permutation_p[other] = test.permutation.p
             if test.williams is not None:
                 williams_p[other] = test.williams.p

@@ -10,14 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from samples import GRADED
 from scipy import stats
+from tiny import ROOT
 
 import movers
 from movers.agreement import scoring
-from movers.judged import read_file
-
-ROOT = Path(__file__).parent.parent
-GRADED = ROOT / "tests" / "data" / "graded.jsonl"
+from movers.agreement.readers import read_file
 
 
 @pytest.fixture
