@@ -44,7 +44,7 @@ def main() -> None:
             command = [
                 sys.executable,
                 "-m",
-                "movers.cli",
+                "movers",
                 "score",
                 "wms",
                 "-p",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, TypeAlias
 
 from movers.errors import InputError
 from movers.io import check_output, write_file
@@ -24,23 +24,10 @@ __all__ = [
     "table_format",
 ]
 
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 METRIC_HELP = "NAME or NAME[key=value,…]; several separated by commas"
 TableFormat = Literal["text", "markdown", "csv", "json"]
 _TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
-
-
-class Subparsers(Protocol):
-    """What `argparse` returns when subcommands are declared."""
-
-    def add_parser(
-        self,
-        name: str,
-        *,
-        help: str,
-        usage: str | None = None,
-        description: str | None = None,
-        epilog: str | None = None,
-    ) -> argparse.ArgumentParser: ...
 
 
 def add_compared_texts(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import TypedDict
+from typing import Any
 
 from movers.cli.arguments import Subparsers
 from movers.io import align_table, progress_bar
@@ -15,55 +15,17 @@ from movers.registry import METRICS
 __all__ = ["add_parser", "example", "flow_lines", "run"]
 
 
-class Candidate(TypedDict):
-    """A text of the example and what it shows."""
-
-    name: str
-    text: str
-
-
-class DemoTexts(TypedDict):
-    """The bundled example."""
-
-    document: str
-    reference: str
-    candidates: list[Candidate]
-
-
-class Unit(TypedDict):
-    """A word or sentence of an alignment."""
-
-    text: str
-
-
-class Flow(TypedDict):
-    """Mass between unit `i` of the prediction and unit `j` of the reference."""
-
-    i: int
-    j: int
-    mass: float
-    cost: float
-
-
-class Alignment(TypedDict):
-    """What metrics return with `return_alignment`, as far as it is shown here."""
-
-    prediction: Sequence[Unit]
-    reference: Sequence[Unit]
-    flows: Sequence[Flow]
-
-
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     commands.add_parser("demo", help="score the bundled example with every metric").set_defaults(run=run)
 
 
-def example() -> DemoTexts:
-    """The bundled texts."""
+def example() -> dict[str, Any]:
+    """The bundled texts: `document`, `reference` and `candidates` (each with `name` and `text`)."""
     return json.loads(resources.files("movers").joinpath("data", "demo.json").read_text(encoding="utf-8"))
 
 
-def flow_lines(alignment: Alignment, most: int = 8, width: int = 44) -> list[str]:
+def flow_lines(alignment: Mapping[str, Any], most: int = 8, width: int = 44) -> list[str]:
     """The largest flows of an alignment as arrows.
 
     >>> unit = [{"text": "snow"}]

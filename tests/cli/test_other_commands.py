@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
 
 import pytest
 
 import movers
+from movers.cli import main
 from movers.cli.demo import example, flow_lines
-from movers.cli.train import NEGATIVES
 from movers.registry import METRICS
 
 from cli_texts import PREDICTIONS, REFERENCES, Failure, Run  # isort: skip
@@ -112,7 +112,17 @@ def test_a_port_in_use_is_told(failure: Failure) -> None:
         assert f"cannot listen on 127.0.0.1:{port}" in failure("serve", "--metrics", "wms", "--port", port)
 
 
-def test_train_offers_every_kind_of_negative_samples() -> None:
-    from movers.quality.negatives import Negatives
+def test_train_takes_every_hyperparameter_and_checks_it_before_data_are_read(
+    failure: Failure, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from movers.quality.training import TrainingOptions
 
-    assert get_args(Negatives) == NEGATIVES
+    with pytest.raises(SystemExit):
+        main(["train", "quality", "--help"])
+    shown = capsys.readouterr().out
+    for item in fields(TrainingOptions):
+        assert f"--{item.name} " in shown
+    texts = ["train", "quality", "--data", "none.jsonl", "-o", "none"]
+    assert "epochs: expected a whole number above zero, but got 0" in failure(*texts, "--epochs", 0)
+    assert "rate: expected a number above zero, but got 'fast'" in failure(*texts, "--rate", "fast")
+    assert "none.jsonl" in failure(*texts, "--rate", "0.5", "--negatives", "cross", "--encoder", "wordllama")
