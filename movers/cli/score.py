@@ -45,7 +45,7 @@ def add_parser(commands: Subparsers) -> None:
         epilog="Files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet with a column of texts; .gz may "
         "follow; - is standard input. `movers options NAME` lists the options of a metric.",
     )
-    parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}: {', '.join(METRICS)}")
+    parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
     parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="the texts to score")
     add_compared_texts(parser)
     add_options(parser)
