@@ -18,12 +18,12 @@ from movers.encoders.shared import SharedPass
 from movers.errors import InputError
 from movers.inputs import check_options
 from movers.io import progress_bar
-from movers.registry import METRICS, parse_metric, parse_options, split_metrics
+from movers.registry import METRICS
 from movers.scores import engine
 from movers.scores.options import PairOptions
 from movers.weights import Corpus
 
-__all__ = ["MetricCall", "Scored", "parse_calls", "score_judged"]
+__all__ = ["MetricCall", "Scored", "score_judged"]
 
 # Rows that all metrics score before the next rows are read.
 _BLOCK = 512
@@ -49,28 +49,6 @@ class MetricCall:
     name: str
     options: Mapping[str, object] = field(default_factory=dict)
     output: str = "scores"
-
-
-def parse_calls(text: str) -> list[MetricCall]:
-    """Metrics as the command line writes them; unknown names and options are errors.
-
-    >>> [(call.label, call.name, call.options) for call in parse_calls("wms,rouge[variant=rouge1]")]
-    [('wms', 'wms', {}), ('rouge[variant=rouge1]', 'rouge', {'variant': 'rouge1'})]
-    """
-    calls = []
-    for label in split_metrics(text):
-        name, _, items = label.partition("[")
-        name = name.strip()
-        if name in LEXICAL_METRICS:
-            options = parse_options(split_metrics(items.strip().removesuffix("]")))
-            parameters = inspect.signature(LEXICAL_METRICS[name]).parameters.values()
-            check_options(name, options, [each.name for each in parameters if each.kind is each.KEYWORD_ONLY])
-        else:
-            _compared_with(name)
-            spec, options = parse_metric(label)
-            spec.parse(options)
-        calls.append(MetricCall(label, name, options))
-    return calls
 
 
 @dataclass(frozen=True)
@@ -135,6 +113,8 @@ def score_judged(
 def _build(call: MetricCall, corpus: Corpus, shared: SharedPass) -> engine.PairMetric[object] | None:
     """The metric with its options; None for a lexical one, which has nothing to prepare."""
     if call.name in LEXICAL_METRICS:
+        known = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
+        check_options(call.name, call.options, [option.name for option in known if option.kind is option.KEYWORD_ONLY])
         return None
     spec = METRICS[call.name]
     options = spec.parse({"progress": False, **call.options})

@@ -23,7 +23,7 @@ from movers.agreement.readers import read_file
 def run(monkeypatch):
     """The script as a module, with two small tables on the graded set instead of the papers'."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
-    for name in ("run", "tables"):
+    for name in ("run", "tables", "store", "common"):
         sys.modules.pop(name, None)
     module = importlib.import_module("run")
     tables = importlib.import_module("tables")
@@ -54,7 +54,7 @@ def run(monkeypatch):
     )
     monkeypatch.setattr(module, "TABLES", {table.name: table for table in small})
     yield module
-    for name in ("run", "tables"):
+    for name in ("run", "tables", "store", "common"):
         sys.modules.pop(name, None)
 
 

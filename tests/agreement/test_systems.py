@@ -12,7 +12,7 @@ from scipy import stats
 
 from movers import agreement
 from movers.agreement.rendering import render_comparison
-from movers.agreement.scoring import parse_calls
+from movers.agreement.scoring import MetricCall
 from movers.errors import InputError
 
 
@@ -92,7 +92,9 @@ TEXTS = {
 
 def compared(names, **options):
     texts = {name: TEXTS[name] for name in names}
-    return agreement.compare_texts(texts, parse_calls("wms,sms"), references=REFERENCES, progress=False, **options)
+    return agreement.compare_texts(
+        texts, [MetricCall("wms", "wms"), MetricCall("sms", "sms")], references=REFERENCES, progress=False, **options
+    )
 
 
 @pytest.mark.parametrize("names", [["zebra.txt", "apple.txt"], ["apple.txt", "zebra.txt"]])
@@ -136,4 +138,4 @@ def test_a_comparison_shows_signatures_in_every_format():
 )
 def test_systems_that_cannot_be_compared_are_named(systems, references, message):
     with pytest.raises(InputError, match=f"^compare: {message}"):
-        agreement.compare_texts(systems, parse_calls("wms"), references=references, progress=False)
+        agreement.compare_texts(systems, [MetricCall("wms", "wms")], references=references, progress=False)
