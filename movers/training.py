@@ -47,7 +47,7 @@ class LoopOptions(Options):
     batch: int = option(32, "samples per step")
     epochs: int = option(30, "maximum number of epochs")
     patience: int = option(3, "stop after this many epochs without a lower validation loss")
-    seed: int = option(0, "seed of everything random")
+    seed: int = option(0, "seed of everything random", least=0)
 
     def settle(self, metric: str) -> Self:
         if self.rate is not None and not (isinstance(self.rate, int | float) and 0 < self.rate < math.inf):
@@ -104,6 +104,7 @@ def claim_folder(command: str, output: Path, options: Mapping[str, object], data
         # `work` alone is what a run leaves that was killed before its first write was complete
         if output.exists() and not (output.is_dir() and {item.name for item in output.iterdir()} <= {"work"}):
             raise InputError(f"{command}: output: expected a new or empty folder, but {str(output)!r} has other files")
+        path.parent.mkdir(parents=True, exist_ok=True)
         io.write_file(path, json.dumps(run, indent=1))
     held = json.loads(path.read_text(encoding="utf-8"))
     if held != (wanted := json.loads(json.dumps(run))):

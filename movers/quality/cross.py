@@ -162,6 +162,8 @@ def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
 
         source, _, _ = _find_weights(name, None)
         tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
+        raise InputError(f"train quality: unit: 'cross' needs an encoder with [CLS] and [SEP], but got {name!r}")
     model.requires_grad_(True)
     chosen = limit if window is None else window
     if not 16 <= chosen <= limit:

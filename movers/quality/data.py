@@ -16,7 +16,7 @@ from movers import io
 from movers.errors import InputError
 from movers.inputs import check_text
 
-__all__ = ["SPLITS", "DocumentSummary", "data_digest", "read_pairs", "split_rows"]
+__all__ = ["SPLITS", "Pair", "data_digest", "read_pairs", "split_rows"]
 
 SPLITS = ("train", "validation", "test")
 # Names that data sets give the two columns, the likeliest first.
@@ -29,11 +29,13 @@ _FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".
 
 
 @dataclass(frozen=True)
-class DocumentSummary:
-    """A document and a good summary of it."""
+class Pair:
+    """A document with a good summary; also as sentences, once they are needed."""
 
-    source: str
+    document: str
     summary: str
+    document_sentences: tuple[str, ...] = ()
+    summary_sentences: tuple[str, ...] = ()
 
 
 def _column(where: str, names: Iterable[str], wanted: str | None, what: str) -> str:
@@ -70,7 +72,7 @@ def read_pairs(
     summary_column: str | None = None,
     split: str = "train",
     limit: int | None = None,
-) -> list[DocumentSummary]:
+) -> list[Pair]:
     """Read one or several data sets; rows with a blank document or summary are left out.
 
     Parameters
@@ -94,26 +96,26 @@ def read_pairs(
                 columns = [_column(one, row, name, what) for what, name in wanted.items()]
             texts = [check_text(_COMMAND, column, str(number), row.get(column)) for column in columns]
             if all(text.strip() for text in texts):
-                pairs.append(DocumentSummary(*texts))
+                pairs.append(Pair(*texts))
         if not columns:
             raise InputError(f"{_COMMAND}: data: {one!r} has no rows")
     return pairs
 
 
-def data_digest(pairs: Sequence[DocumentSummary]) -> str:
+def data_digest(pairs: Sequence[Pair]) -> str:
     """SHA-256 over the rows, in order; the training record identifies its data by it."""
     total = hashlib.sha256()
     for pair in pairs:
-        total.update(json.dumps([pair.source, pair.summary]).encode())
+        total.update(json.dumps([pair.document, pair.summary]).encode())
     return total.hexdigest()
 
 
 def split_rows(
-    pairs: Sequence[DocumentSummary], seed: int = 0, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    pairs: Sequence[Pair], seed: int = 0, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
 ) -> dict[str, list[int]]:
     """Rows of the training, validation and test side; rows of one document, or of one summary, stay together.
 
-    >>> rows = [DocumentSummary(f"d{i // 2}", f"s{i}") for i in range(20)]
+    >>> rows = [Pair(f"d{i // 2}", f"s{i}") for i in range(20)]
     >>> {name: len(side) for name, side in split_rows(rows).items()}
     {'train': 16, 'validation': 2, 'test': 2}
     """
@@ -122,7 +124,7 @@ def split_rows(
 
     # a graph of texts, with an edge for every row; its components must not be divided
     nodes: dict[tuple[str, str], int] = {}
-    documents = [nodes.setdefault(("document", pair.source.strip()), len(nodes)) for pair in pairs]
+    documents = [nodes.setdefault(("document", pair.document.strip()), len(nodes)) for pair in pairs]
     summaries = [nodes.setdefault(("summary", pair.summary.strip()), len(nodes)) for pair in pairs]
     graph = coo_array((np.ones(len(pairs)), (documents, summaries)), shape=(len(nodes), len(nodes)))
     _, labels = connected_components(graph, directed=False)

@@ -28,8 +28,9 @@ import numpy as np
 
 from movers.errors import InputError
 from movers.inputs import check_choice
+from movers.quality.data import Pair
 
-__all__ = ["FAULTS", "PAPER_KINDS", "Negatives", "Pair", "Sample", "add_fault", "build_vocabulary", "lead_extract",
+__all__ = ["FAULTS", "PAPER_KINDS", "Negatives", "Sample", "add_fault", "build_vocabulary", "lead_extract",
            "make_samples", "mutate", "split_tokens"]  # fmt: skip
 
 Rng = np.random.Generator
@@ -45,16 +46,6 @@ WEIGHTS = {
 # A token includes the white space before it, so that joined tokens give back the text, and a changed text cannot be
 # recognised by its spacing.
 _TOKEN = re.compile(r"\s*(?:\w+(?:['’.\-]\w+)*|[^\w\s])")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A document with a good summary; both also as sentences."""
-
-    document: str
-    summary: str
-    document_sentences: tuple[str, ...] = ()
-    summary_sentences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -297,9 +288,7 @@ FAULTS: dict[str, Callable[[list[str], Pair, Pair, float, Rng], Faulty]] = {
 }  # fmt: skip
 
 
-def add_fault(
-    base: Sequence[str], kind: str, pair: Pair, other: Pair, share: float, rng: Rng
-) -> tuple[str, float]:
+def add_fault(base: Sequence[str], kind: str, pair: Pair, other: Pair, share: float, rng: Rng) -> tuple[str, float]:
     """Give a summary (as sentences) a fault of :data:`FAULTS`; return the text with its label."""
     sentences, real_share = FAULTS[kind](list(base), pair, other, share, rng)
     return " ".join(sentences), max(0.0, 1.0 - WEIGHTS[kind] * real_share)

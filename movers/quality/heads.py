@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -21,15 +21,12 @@ from torch.nn import functional
 
 from movers.inputs import check_choice
 from movers.quality.alignment import FEATURES, Floats, align
+from movers.quality.model import HeadName, ModelConfig
 from movers.quality.units import Array, TextVectors
 
-if TYPE_CHECKING:
-    from movers.quality.model import ModelConfig
-
-__all__ = ["AlignHead", "Batch", "CnnHead", "FcHead", "Head", "HeadName", "Loss", "LstmHead", "PairInput",
+__all__ = ["AlignHead", "Batch", "CnnHead", "FcHead", "Head", "Loss", "LstmHead", "PairInput",
            "build_head", "sample_losses"]  # fmt: skip
 
-HeadName = Literal["fc", "cnn", "lstm", "align"]
 Loss = Literal["cross_entropy", "squared_error"]
 Batch = dict[str, Tensor]
 #: Weights of the features at the start of training; set by hand, by agreement with people on the first 50 documents of

@@ -22,7 +22,8 @@ from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.quality.alignment import Floats, align
 from movers.quality.cross import CrossEncoder, load_cross_encoder
-from movers.quality.faults import Pair, Sample
+from movers.quality.data import Pair
+from movers.quality.faults import Sample
 from movers.quality.heads import AlignHead, Head, Loss, PairInput, build_head, sample_losses
 from movers.quality.store import StoreKind, VectorStore
 from movers.quality.units import TextVectors, reading_window, split_units
@@ -83,9 +84,7 @@ class SampleLearner(abc.ABC):
         self._options = options
         self._samples = samples
         # the paper: cross-entropy for pairing (and for mixtures, with soft labels), square error for one mutation
-        self._loss: Loss = (
-            "squared_error" if options.negatives in ("add", "delete", "replace") else "cross_entropy"
-        )
+        self._loss: Loss = "squared_error" if options.negatives in ("add", "delete", "replace") else "cross_entropy"
 
     @abc.abstractmethod
     def length(self, sample: Sample) -> int:
@@ -119,7 +118,9 @@ class SampleLearner(abc.ABC):
             for begin in range(0, len(order), self.predict_batch):
                 chosen = order[begin : begin + self.predict_batch]
                 scores[chosen] = self.logits([samples[place] for place in chosen]).double().sigmoid().numpy()
-        return [float(score) if is_visible(sample.summary) else 0.0 for score, sample in zip(scores, samples, strict=True)]
+        return [
+            float(score) if is_visible(sample.summary) else 0.0 for score, sample in zip(scores, samples, strict=True)
+        ]
 
     def validate(self) -> dict[str, float]:
         samples = self._samples["validation"]

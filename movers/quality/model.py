@@ -7,23 +7,25 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from movers import io
 from movers.encoders.cache import sha256_of
 from movers.errors import InputError
+from movers.quality.units import Unit
 from movers.training import Curve, best_entry
 from movers.version import VERSION
 
 if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
-    from movers.quality.heads import Head, HeadName
-    from movers.quality.units import Unit
+    from movers.quality.heads import Head
 
-__all__ = ["SHIPPED", "ModelConfig", "QualityModel", "TrainingRecord", "check_model", "load_model", "save_model"]
+__all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "check_model", "load_model",
+           "save_model"]  # fmt: skip
 
 #: The name of the model that comes with the package.
 SHIPPED = "shipped"
+HeadName = Literal["fc", "cnn", "lstm", "align"]
 _FORMAT = 2  # 1 had the weights of the features on another scale
 _METRIC = "reference_free_summary_quality"
 
@@ -89,12 +91,11 @@ class QualityModel:
         return f"{self.name}@{self.digest[:8]}"
 
 
-def save_model(
-    folder: Path, module: Head | CrossEncoder, config: ModelConfig, record: TrainingRecord
-) -> QualityModel:
+def save_model(folder: Path, module: Head | CrossEncoder, config: ModelConfig, record: TrainingRecord) -> QualityModel:
     """Write the folder of a trained module and return the model as it is loaded from there."""
     from safetensors.torch import save
 
+    folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
     io.write_file(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
     if config["unit"] == "cross":

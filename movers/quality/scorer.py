@@ -66,9 +66,7 @@ class SummaryQuality(PairMetric[TextVectors]):
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
         config = self.model.config
-        return encode_texts(
-            texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=self.batch_tokens
-        )
+        return encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=self.batch_tokens)
 
     def compare(self, prediction: TextVectors, reference: TextVectors, costs: object = None) -> Comparison:
         return compare_vectors(self.model, [(prediction, reference)], self.aligned)[0]
@@ -99,13 +97,24 @@ class CrossEncoderQuality(PairMetric[TokenIds]):
             yield index, TokenIds(self.module.ids(text), not is_visible(text))
 
     def compare(self, prediction: TokenIds, reference: TokenIds, costs: object = None) -> Comparison:
-        if prediction.blank or reference.blank:
-            return Comparison(0.0, empty=True, alignment={"windows": []} if self.aligned else None)
-        parts = self.module.windows(reference.ids, prediction.ids)
-        found = iter(self.module.score_rows([row for part in parts for row in part], self.batch_tokens))
-        scores = [[next(found) for _ in part] for part in parts]
-        alignment: dict[str, object] | None = {"windows": scores} if self.aligned else None
-        return Comparison(float(np.mean([max(part) for part in scores])), alignment=alignment)
+        return self.compare_many([(prediction, reference)])[0]
+
+    def compare_many(self, pairs: Sequence[tuple[TokenIds, TokenIds]]) -> list[Comparison]:
+        windows = [
+            [] if summary.blank or document.blank else self.module.windows(document.ids, summary.ids)
+            for summary, document in pairs
+        ]
+        rows = [row for parts in windows for part in parts for row in part]
+        found = iter(self.module.score_rows(rows, self.batch_tokens))
+        scores = [[[next(found) for _ in part] for part in parts] for parts in windows]
+        return [
+            Comparison(
+                float(np.mean([max(part) for part in parts])) if parts else 0.0,
+                empty=not parts,
+                alignment={"windows": parts} if self.aligned else None,
+            )
+            for parts in scores
+        ]
 
 
 def build_metric(name: str, options: QualityOptions, corpus: object = None) -> SummaryQuality | CrossEncoderQuality:

@@ -118,6 +118,7 @@ class VectorStore:
             writer.write_table(table)
         # named by content, so that two runs that share a store do not overwrite each other's files
         path = self.folder / f"part-{hashlib.sha256(b''.join(keys)).hexdigest()[:16]}.arrow"
+        self.folder.mkdir(parents=True, exist_ok=True)
         io.write_file(path, sink.getvalue().to_pybytes())
         self._open(path)
 

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from typing_extensions import Self
@@ -14,17 +13,14 @@ from typing_extensions import Self
 from movers import training
 from movers.encoders import load_static
 from movers.errors import InputError
-from movers.quality.data import SPLITS, DocumentSummary, data_digest, split_rows
-from movers.quality.faults import Negatives, Pair, Sample, build_vocabulary, make_samples
+from movers.quality.data import SPLITS, Pair, data_digest, split_rows
+from movers.quality.faults import Negatives, Sample, build_vocabulary, make_samples
+from movers.quality.model import HeadName, QualityModel, save_model
 from movers.quality.units import Unit, split_units
 from movers.scores.options import option
 from movers.version import VERSION
 
-if TYPE_CHECKING:
-    from movers.quality.heads import HeadName
-    from movers.quality.model import QualityModel
-
-__all__ = ["TrainingOptions", "draw_samples", "prepare_pairs", "train"]
+__all__ = ["TrainingOptions", "draw_samples", "split_pairs", "train"]
 
 _COMMAND = "train quality"
 
@@ -58,17 +54,13 @@ class TrainingOptions(training.LoopOptions):
         return replace(self, unit=unit, head=head)
 
 
-def prepare_pairs(pairs: Sequence[DocumentSummary], lang: str) -> list[Pair]:
-    """Pairs with both texts split into sentences, from which negative samples are made."""
-    return [
-        Pair(
-            pair.source,
-            pair.summary.strip(),
-            tuple(split_units(pair.source, "sentences", lang)),
-            tuple(split_units(pair.summary, "sentences", lang)),
-        )
-        for pair in pairs
-    ]
+def split_pairs(pairs: Sequence[Pair], lang: str) -> list[Pair]:
+    """Pairs with both texts also as sentences, from which negative samples are made."""
+    split = []
+    for pair in pairs:
+        document, summary = (tuple(split_units(text, "sentences", lang)) for text in (pair.document, pair.summary))
+        split.append(Pair(pair.document, pair.summary.strip(), document, summary))
+    return split
 
 
 def draw_samples(
@@ -86,7 +78,7 @@ def draw_samples(
 
 
 def train(
-    pairs: Sequence[DocumentSummary],
+    pairs: Sequence[Pair],
     output: Path | str,
     options: TrainingOptions | None = None,
     *,
@@ -116,7 +108,6 @@ def train(
         The model of the best epoch, as it was saved.
     """
     from movers.quality.learners import build_learner, evaluate_samples
-    from movers.quality.model import save_model
 
     given = options or TrainingOptions()
     options = TrainingOptions.parse(_COMMAND, {item.name: getattr(given, item.name) for item in fields(given)})
@@ -124,7 +115,7 @@ def train(
         raise InputError(f"{_COMMAND}: data: expected at least 10 documents, but got {len(pairs)}")
     output, digest = Path(output), data_digest(pairs)
     work = training.claim_folder(_COMMAND, output, asdict(options), digest)
-    split = prepare_pairs(pairs, options.lang)
+    split = split_pairs(pairs, options.lang)
     sides = split_rows(pairs, options.seed)
     samples = draw_samples(split, sides, options)
     with training.seeded(options.seed):
