@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from movers.encoders import load_encoder
+from movers.encoders.load import _device, _find_weights
+from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,15 +119,19 @@ class CrossEncoder(nn.Module):
                 scores[place] = score
         return scores
 
-    def placed(self, device: str, dtype: torch.dtype) -> CrossEncoder:
+    def save_parts(self, folder: Path) -> None:
+        """Write what is needed beside the weights to build it again."""
+        self.transformer.config.to_json_file(folder / "transformer.json", use_diff=False)
+        self.tokenizer.save_pretrained(folder / "tokenizer")
+
+    def placed(self, device: str | None, dtype: str) -> CrossEncoder:
         """Itself on a device, the transformer in a precision; a copy if that differs from where it is."""
-        target = torch.device(device)
-        here = self.output.weight.device
-        moves = here.type != target.type or (target.index is not None and target.index != here.index)
-        if not moves and self.transformer.dtype == dtype:
+        target, precision, here = torch.device(_device(device)), getattr(torch, dtype), self.output.weight.device
+        stays = target.type == here.type and target.index in (None, here.index)
+        if stays and self.transformer.dtype == precision:
             return self
         copied = copy.deepcopy(self).to(target)
-        copied.transformer.to(dtype)
+        copied.transformer.to(precision)
         return copied
 
 
@@ -154,12 +160,10 @@ def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
         limit = int(getattr(config, "max_position_embeddings", 512))
     else:
         encoder = load_encoder(name)
-        if not hasattr(encoder, "tokenize"):
+        if isinstance(encoder, StaticEncoder):
             raise InputError(f"train quality: unit: 'cross' needs a transformer as encoder, but got {name!r}")
         model = copy.deepcopy(encoder.model)
         limit = encoder.max_window
-        from movers.encoders import _find_weights
-
         source, _, _ = _find_weights(name, None)
         tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:

@@ -94,9 +94,9 @@ def read_pairs(
             if not columns:
                 wanted = {"source": source_column, "summary": summary_column}
                 columns = [_column(one, row, name, what) for what, name in wanted.items()]
-            texts = [check_text(_COMMAND, column, str(number), row.get(column)) for column in columns]
-            if all(text.strip() for text in texts):
-                pairs.append(Pair(*texts))
+            document, summary = (check_text(_COMMAND, name, str(number), row.get(name)) for name in columns)
+            if document.strip() and summary.strip():
+                pairs.append(Pair(document, summary))
         if not columns:
             raise InputError(f"{_COMMAND}: data: {one!r} has no rows")
     return pairs

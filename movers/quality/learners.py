@@ -151,14 +151,14 @@ class VectorLearner(SampleLearner):
     ) -> None:
         super().__init__(options, samples)
         encoder = load_encoder(options.encoder, progress=progress)
-        static, unit, lang = isinstance(encoder, StaticEncoder), options.unit, options.lang
-        if unit is None or options.head is None or static != (unit == "words"):
-            kind = "static word vectors, as 'wordllama'" if unit == "words" else "a transformer, as 'all-MiniLM-L6-v2'"
-            raise InputError(f"train quality: unit: {unit!r} needs {kind}, but got the encoder {options.encoder!r}")
+        unit, lang = options.unit, options.lang
+        if unit is None or options.head is None or isinstance(encoder, StaticEncoder) != (unit == "words"):
+            needs = "static word vectors, as 'wordllama'" if unit == "words" else "a transformer, as 'all-MiniLM-L6-v2'"
+            raise InputError(f"train quality: unit: {unit!r} needs {needs}, but got the encoder {options.encoder!r}")
         self._documents = [split_units(pair.document, unit, lang) for pair in pairs]
         everything = [sample for side in samples.values() for sample in side]
         self._summaries = {sample.summary: split_units(sample.summary, unit, lang) for sample in everything}
-        dimension = int(encoder.dimension if static else encoder.model.config.hidden_size)
+        dimension = int(encoder.dimension if isinstance(encoder, StaticEncoder) else encoder.model.config.hidden_size)
         self.config = {
             "unit": unit,
             "encoder": options.encoder,

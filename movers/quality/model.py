@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
     from movers.quality.heads import Head
 
-__all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "check_model", "load_model",
+__all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "find_model", "load_model",
            "save_model"]  # fmt: skip
 
 #: The name of the model that comes with the package.
@@ -95,12 +95,13 @@ def save_model(folder: Path, module: Head | CrossEncoder, config: ModelConfig, r
     """Write the folder of a trained module and return the model as it is loaded from there."""
     from safetensors.torch import save
 
+    from movers.quality.cross import CrossEncoder
+
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
     io.write_file(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
-    if config["unit"] == "cross":
-        module.transformer.config.to_json_file(folder / "transformer.json", use_diff=False)
-        module.tokenizer.save_pretrained(folder / "tokenizer")
+    if isinstance(module, CrossEncoder):
+        module.save_parts(folder)
     config = {**config, "metric": _METRIC, "format": _FORMAT, "movers": VERSION}
     io.write_file(folder / "record.json", json.dumps(record, indent=1))
     io.write_file(folder / "README.md", _card(config, record))
@@ -108,32 +109,29 @@ def save_model(folder: Path, module: Head | CrossEncoder, config: ModelConfig, r
     return load_model(folder)
 
 
-def check_model(model: object) -> None:
-    """Raise if `model` names no model; loads nothing."""
+def find_model(model: object) -> QualityModel | Path:
+    """The folder that `model` names, or a model itself; loads nothing. An error if it names none."""
     if isinstance(model, QualityModel):
-        return
+        return model
     if not isinstance(model, str | Path):
         raise InputError(
             f"{_METRIC}: model: expected 'shipped', a folder or a QualityModel, but got {type(model).__name__}"
         )
-    folder = _folder(model)
+    shipped = str(model) == SHIPPED
+    folder = (Path(str(resources.files("movers.quality"))) / "shipped" if shipped else Path(model)).resolve()
     if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
         raise InputError(
             f"{_METRIC}: model: expected 'shipped' or a folder with config.json and model.safetensors, "
             f"as `movers train quality` writes it, but got {str(model)!r}"
         )
+    return folder
 
 
-def _folder(model: str | Path) -> Path:
-    return Path(str(resources.files("movers.quality") / "shipped")) if str(model) == SHIPPED else Path(model)
-
-
-def load_model(model: str | Path | QualityModel = SHIPPED) -> QualityModel:
+def load_model(model: object = SHIPPED) -> QualityModel:
     """The shipped model by its name, a saved one by its folder, or a model itself."""
-    check_model(model)
-    if isinstance(model, QualityModel):
-        return model
-    folder = _folder(model).resolve()
+    folder = find_model(model)
+    if isinstance(folder, QualityModel):
+        return folder
     name = SHIPPED if str(model) == SHIPPED else folder.name
     return _load(str(folder), name, sha256_of(folder / "model.safetensors"), sha256_of(folder / "config.json"))
 

@@ -15,29 +15,29 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from typing_extensions import Self
 
-from movers.encoders import load_encoder
+from movers.encoders import Encoder, load_encoder
 from movers.errors import InputError
-from movers.inputs import check_pairs
 from movers.quality.alignment import align
-from movers.quality.model import QualityModel, check_model, load_model
-from movers.quality.units import TextVectors, UnitEncoder, encode_texts, reading_window
-from movers.scores.engine import Comparison, PairMetric, score
-from movers.scores.options import RunOptions, documented, option
+from movers.quality.model import QualityModel, find_model, load_model
+from movers.quality.units import TextVectors, encode_texts, reading_window
+from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.options import References, RunOptions, documented, option
 from movers.signature import signature
 from movers.texts import is_visible
 
 if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
+    from movers.weights import Corpus
 
-__all__ = ["CrossEncoderQuality", "QualityOptions", "SummaryQuality", "build_metric", "compare_vectors",
+__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors",
            "reference_free_summary_quality"]  # fmt: skip
 
-_NAME = "reference_free_summary_quality"
+Text = TypeVar("Text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,27 +52,63 @@ class QualityOptions(RunOptions):
     )
 
     def settle(self, metric: str) -> Self:
-        check_model(self.model)
+        find_model(self.model)
         return self
 
 
-@dataclass(frozen=True, kw_only=True)
-class SummaryQuality(PairMetric[TextVectors]):
-    """The metric with a head over the vectors of sentences or words."""
+@dataclass(frozen=True)
+class SummaryQuality(PairMetric[Text]):
+    """The metric: a head over the vectors of sentences or words, or a cross-encoder."""
+
+    options: QualityOptions
+    options_class = QualityOptions
+
+    @classmethod
+    def build(  # type: ignore[override]
+        cls, name: str, options: QualityOptions, corpus: Corpus | None = None
+    ) -> VectorQuality | CrossQuality:
+        model = load_model(options.model)
+        config = model.config
+        fields: dict[str, object] = {
+            "model": model.identity,
+            "text": config["unit"],
+            "head": config["head"],
+            "docs": options.doc_reduce,
+            "dtype": options.dtype,
+        }
+        if config["unit"] == "cross":
+            line = signature(name, fields | {"window": config["window"]})
+            return CrossQuality(name, line, options, _placed(model, options.device, options.dtype))
+        encoder = load_encoder(config["encoder"], device=options.device, dtype=options.dtype)
+        if encoder.identity != config["encoder_identity"]:
+            raise InputError(
+                f"{name}: model: was trained on vectors of {config['encoder_identity']}, "
+                f"but the encoder found here is {encoder.identity}"
+            )
+        fields |= {"emb": encoder.identity, "lang": config["lang"], "window": reading_window(encoder)}
+        return VectorQuality(name, signature(name, fields), options, model, encoder)
+
+    @property
+    def multi_ref(self) -> Literal["mean", "sum"]:
+        return self.options.doc_reduce
+
+    def compare(self, prediction: Text, reference: Text, costs: object = None) -> Comparison:
+        return self.compare_many([(prediction, reference)])[0]
+
+
+@dataclass(frozen=True)
+class VectorQuality(SummaryQuality[TextVectors]):
+    """A head over the vectors of sentences or words."""
 
     model: QualityModel
-    encoder: UnitEncoder
-    batch_tokens: int | None
+    encoder: Encoder
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
-        config = self.model.config
-        return encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=self.batch_tokens)
-
-    def compare(self, prediction: TextVectors, reference: TextVectors, costs: object = None) -> Comparison:
-        return compare_vectors(self.model, [(prediction, reference)], self.aligned)[0]
+        config, batch_tokens = self.model.config, self.options.batch_tokens
+        return encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=batch_tokens)
 
     def compare_many(self, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[Comparison]:
-        return compare_vectors(self.model, pairs, self.aligned)
+        return compare_vectors(self.model, pairs, self.options.return_alignment)
 
 
 class TokenIds(NamedTuple):
@@ -82,22 +118,18 @@ class TokenIds(NamedTuple):
     blank: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrossEncoderQuality(PairMetric[TokenIds]):
-    """The metric with a transformer that reads document and summary together.
+@dataclass(frozen=True)
+class CrossQuality(SummaryQuality[TokenIds]):
+    """A transformer that reads document and summary together.
 
     Parts of a long summary count alike, each by the window of the document that suits it best.
     """
 
     module: CrossEncoder
-    batch_tokens: int | None
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenIds]]:
         for index, text in enumerate(texts):
             yield index, TokenIds(self.module.ids(text), not is_visible(text))
-
-    def compare(self, prediction: TokenIds, reference: TokenIds, costs: object = None) -> Comparison:
-        return self.compare_many([(prediction, reference)])[0]
 
     def compare_many(self, pairs: Sequence[tuple[TokenIds, TokenIds]]) -> list[Comparison]:
         windows = [
@@ -105,69 +137,24 @@ class CrossEncoderQuality(PairMetric[TokenIds]):
             for summary, document in pairs
         ]
         rows = [row for parts in windows for part in parts for row in part]
-        found = iter(self.module.score_rows(rows, self.batch_tokens))
+        found = iter(self.module.score_rows(rows, self.options.batch_tokens))
         scores = [[[next(found) for _ in part] for part in parts] for parts in windows]
         return [
             Comparison(
                 float(np.mean([max(part) for part in parts])) if parts else 0.0,
                 empty=not parts,
-                alignment={"windows": parts} if self.aligned else None,
+                alignment={"windows": parts} if self.options.return_alignment else None,
             )
             for parts in scores
         ]
 
 
-def build_metric(name: str, options: QualityOptions, corpus: object = None) -> SummaryQuality | CrossEncoderQuality:
-    """The metric with its options settled."""
-    model = load_model(options.model)
-    config = model.config
-    line = {
-        "model": model.identity,
-        "text": config["unit"],
-        "head": config["head"],
-        "docs": options.doc_reduce,
-        "dtype": options.dtype,
-    }
-    if config["unit"] == "cross":
-        return CrossEncoderQuality(
-            name=name,
-            signature=signature(name, line | {"window": config["window"]}),
-            multi_ref=options.doc_reduce,
-            threads=options.threads,
-            progress=options.progress,
-            aligned=options.return_alignment,
-            module=_placed(model, options.device, options.dtype),
-            batch_tokens=options.batch_tokens,
-        )
-    encoder = load_encoder(config["encoder"], device=options.device, dtype=options.dtype)
-    if encoder.identity != config["encoder_identity"]:
-        raise InputError(
-            f"{name}: model: was trained on vectors of {config['encoder_identity']}, "
-            f"but the encoder found here is {encoder.identity}"
-        )
-    line |= {"emb": encoder.identity, "lang": config["lang"], "window": reading_window(encoder)}
-    return SummaryQuality(
-        name=name,
-        signature=signature(name, line),
-        multi_ref=options.doc_reduce,
-        threads=options.threads,
-        progress=options.progress,
-        aligned=options.return_alignment,
-        model=model,
-        encoder=encoder,
-        batch_tokens=options.batch_tokens,
-    )
-
-
 @lru_cache(maxsize=2)
-def _placed(model: QualityModel, device: str, dtype: str) -> CrossEncoder:
-    import torch
-
-    from movers.encoders import _device
+def _placed(model: QualityModel, device: str | None, dtype: str) -> CrossEncoder:
     from movers.quality.cross import CrossEncoder
 
     assert isinstance(model.module, CrossEncoder)
-    return model.module.placed(_device(device), getattr(torch, dtype))
+    return model.module.placed(device, dtype)
 
 
 def compare_vectors(
@@ -217,7 +204,7 @@ def compare_vectors(
 
 @documented(QualityOptions)
 def reference_free_summary_quality(
-    predictions: Sequence[str], sources: Sequence[str] | Sequence[Sequence[str]], **options: object
+    predictions: Sequence[str], sources: References, **options: object
 ) -> dict[str, object]:
     """Score summaries against their documents, without references.
 
@@ -242,5 +229,5 @@ def reference_free_summary_quality(
     >>> good > bad
     True
     """
-    texts, groups = check_pairs(_NAME, predictions, sources, "sources")
-    return score(build_metric(_NAME, QualityOptions.parse(_NAME, options)), texts, groups)
+    name = "reference_free_summary_quality"
+    return run(SummaryQuality, name, predictions, sources, options, "sources")  # type: ignore[type-abstract]

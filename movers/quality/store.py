@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from movers import io
+from movers.encoders import Encoder
 from movers.errors import InputError
-from movers.quality.units import Array, TextVectors, Unit, UnitEncoder, UnitVectors, assemble, encode_units
+from movers.quality.units import Array, TextVectors, Unit, UnitVectors, assemble, encode_units
 
 if TYPE_CHECKING:
     import pyarrow
@@ -132,9 +133,7 @@ class VectorStore:
         """A text of stored units."""
         return assemble(units, [self.get(unit) for unit in units], self.kind.dimension)
 
-    def fill(
-        self, units: Iterable[str], encoder: UnitEncoder, *, part: int = 4096, progress: bool | None = None
-    ) -> None:
+    def fill(self, units: Iterable[str], encoder: Encoder, *, part: int = 4096, progress: bool | None = None) -> None:
         """Encode the units that are missing, `part` of them per file."""
         # longest first, so that batches need little padding
         missing = sorted({unit for unit in units if unit not in self}, key=lambda text: (-len(text), text))

@@ -45,8 +45,9 @@ class TrainingOptions(training.LoopOptions):
 
     def settle(self, metric: str) -> Self:
         super().settle(metric)
-        unit = self.unit or ("sentences" if load_static(self.encoder) is None else "words")
-        head = self.head or {"cross": "fc", "words": "lstm", "sentences": "align"}[unit]
+        unit: Unit = self.unit or ("sentences" if load_static(self.encoder) is None else "words")
+        usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "align"}
+        head = self.head or usual[unit]
         if unit == "words" and head == "align":
             raise InputError(f"{metric}: head: 'align' needs sentences; with unit='words' use 'fc', 'cnn' or 'lstm'")
         if unit == "cross" and head != "fc":

@@ -10,21 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.passages import when_whole
+from movers.encoders import Encoder
+from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
+from movers.encoders.windows import group_when_complete
 from movers.texts import WordRules, is_visible, split_sentences
+from movers.transport import unit_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from movers.encoders.contextual import EncodedText
-
-__all__ = ["SentenceAndTokens", "SentenceEncoder", "TextVectors", "Unit", "UnitEncoder", "UnitVectors", "assemble",
+__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "UnitVectors", "assemble",
            "encode_texts", "encode_units", "reading_window", "split_units"]  # fmt: skip
 
 Unit = Literal["words", "sentences", "cross"]
@@ -33,17 +34,14 @@ _SPACED_STOP = re.compile(r"(?<=\s[.!?])\s+(?=\S)")
 
 
 @dataclass(frozen=True)
-class SentenceAndTokens:
-    """Aggregation of hidden states for an encoder's `encode`: the last layer and a middle one, side by side.
+class SentenceAndTokens(Aggregation):
+    """The last layer of hidden states and a middle one, side by side.
 
     The mean of the last layer is the sentence's vector. Tokens are taken at two thirds of the depth: the last layer of
     a sentence encoder pulls all tokens towards the sentence's meaning, and a wrong word shows less.
     """
 
-    kind: str = "sentence_and_tokens"
-
-    def __str__(self) -> str:
-        return self.kind
+    kind: Literal["sentence_and_tokens"] = "sentence_and_tokens"  # type: ignore[assignment]
 
     def needed(self, states: int) -> list[int]:
         """Numbers of the hidden states it reads, of L + 1 there are.
@@ -56,25 +54,6 @@ class SentenceAndTokens:
     def combine(self, layers: Tensor) -> Tensor:
         """(n, 2d) from (2, n, d)."""
         return layers.permute(1, 0, 2).flatten(1)
-
-
-class SentenceEncoder(Protocol):
-    """A contextual encoder, as far as this metric uses it."""
-
-    identity: str
-    sentence_window: int
-
-    def encode(
-        self,
-        texts: Sequence[str],
-        aggregation: SentenceAndTokens,
-        *,
-        batch_tokens: int | None = None,
-        window: int | None = None,
-    ) -> Iterator[tuple[int, EncodedText]]: ...
-
-
-UnitEncoder = SentenceEncoder | StaticEncoder
 
 
 @dataclass(frozen=True)
@@ -125,31 +104,28 @@ def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
     return sentences
 
 
-def _unit_length(vectors: Array) -> Array:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-
-
-def reading_window(encoder: UnitEncoder) -> int | None:
+def reading_window(encoder: Encoder) -> int | None:
     """Tokens that the encoder reads at once; None for static vectors."""
     return None if isinstance(encoder, StaticEncoder) else encoder.sentence_window
 
 
 def encode_units(
-    units: Sequence[str], encoder: UnitEncoder, batch_tokens: int | None = None
+    units: Sequence[str], encoder: Encoder, batch_tokens: int | None = None
 ) -> Iterator[tuple[int, UnitVectors]]:
     """`(index, vectors)` of distinct units as they become ready, in any order."""
     if isinstance(encoder, StaticEncoder):
         if units:
             vectors, _ = encoder.vectors(list(units))  # an unknown word is the zero vector
             no_tokens = np.zeros((0, vectors.shape[1]), np.float32)
-            for index, vector in enumerate(_unit_length(vectors)):
+            for index, vector in enumerate(unit_rows(vectors)):
                 yield index, UnitVectors(vector, no_tokens)
         return
     found = encoder.encode(units, SentenceAndTokens(), batch_tokens=batch_tokens, window=encoder.sentence_window)
     for index, encoded in found:
         half = encoded.vectors.shape[1] // 2
-        vector = _unit_length(encoded.vectors[:, :half].mean(axis=0, dtype=np.float64)).astype(np.float32)
-        yield index, UnitVectors(vector, _unit_length(encoded.vectors[~encoded.tokens.special, half:]))
+        mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
+        tokens = encoded.vectors[~encoded.tokens.special, half:]
+        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), unit_rows(tokens))
 
 
 def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int = 0) -> TextVectors:
@@ -163,9 +139,9 @@ def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int 
 
 
 def encode_texts(
-    texts: Sequence[str], encoder: UnitEncoder, unit: Unit, *, lang: str = "en", batch_tokens: int | None = None
+    texts: Sequence[str], encoder: Encoder, unit: Unit, *, lang: str = "en", batch_tokens: int | None = None
 ) -> Iterator[tuple[int, TextVectors]]:
     """`(index, text vectors)` for every text as soon as its last unit is ready; every distinct unit is encoded once."""
     units = [split_units(text, unit, lang) for text in texts]
-    for index, parts in when_whole(units, lambda distinct: encode_units(distinct, encoder, batch_tokens)):
+    for index, parts in group_when_complete(units, lambda distinct: encode_units(distinct, encoder, batch_tokens)):
         yield index, assemble(units[index], parts)

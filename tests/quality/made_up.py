@@ -1,9 +1,8 @@
-"""What the tests of the learned metric share: vectors and a small set of documents, made up."""
+"""Vectors and a small set of documents, made up for the tests of the learned metric."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from movers.quality.data import Pair
 from movers.quality.units import TextVectors
@@ -13,7 +12,6 @@ THINGS = ("bridge", "school", "market", "harbour", "library", "museum", "garden"
 DIMENSION = 12
 
 
-@pytest.fixture(scope="session")
 def small_data() -> list[Pair]:
     """Thirty short documents, each on another thing in another place."""
     rows = []

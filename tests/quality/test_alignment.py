@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest_quality import made_up_text
+from made_up import made_up_text
 
 from movers.quality.alignment import FEATURES, align, match_tokens
 from movers.quality.units import TextVectors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from conftest_quality import DIMENSION, made_up_text
+from made_up import DIMENSION, made_up_text
 
 from movers.errors import InputError
 from movers.quality.alignment import FEATURES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -94,10 +95,9 @@ def test_a_run_killed_at_any_write_ends_with_the_same_weights(
     weights, curve = run(tmp_path / "whole", options)
     for number, _ in enumerate(kills(monkeypatch)):
         folder = tmp_path / str(number)
-        try:
+        with suppress(Killed):
             run(folder, options)
-        except Killed:
-            monkeypatch.undo()
+        monkeypatch.undo()
         resumed, resumed_curve = run(folder, options)
         assert resumed_curve == curve
         assert all(torch.equal(value, resumed[name]) for name, value in weights.items())
