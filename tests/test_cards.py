@@ -29,9 +29,9 @@ def test_an_option_is_shown_with_values_default_and_help() -> None:
     assert option_arguments(rows) == ['        size=None, side="left",']
     *_, size, side, blank = option_help(rows, "sources")
     assert size == "        size (int or None; default None): number of words; all by default."
-    assert side == "        side ('left', 'right'; default \"left\"): where it begins | ends."
+    assert side == "        side ('left', 'right'; default 'left'): where it begins | ends."
     assert blank == ""
-    assert option_table(rows)[-2] == "| **side** | 'left', 'right' | `\"left\"` | where it begins \\| ends |"
+    assert option_table(rows)[-2] == "| **side** | 'left', 'right' | `'left'` | where it begins \\| ends |"
 
 
 def test_many_options_are_wrapped_into_lines_that_fit() -> None:

@@ -63,7 +63,7 @@ def option_help(rows: Iterable[OptionRow], compared_with: str) -> list[str]:
     """The texts and then the options, one entry each, as in Google-style docstrings."""
     entries = [
         *INPUTS[compared_with],
-        *(f"{row.name} ({row.values}; default {_literal(row.default)}): {row.help}." for row in rows),
+        *(f"{row.name} ({row.values}; default {row.default!r}): {row.help}." for row in rows),
     ]
     wrap = textwrap.TextWrapper(WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False)
     return [*(line for entry in entries for line in wrap.wrap(entry)), ""]
@@ -75,7 +75,7 @@ def option_table(rows: Iterable[OptionRow]) -> list[str]:
         "",
         "| option | values | default | meaning |",
         "|---|---|---|---|",
-        *(f"| **{row.name}** | {_cell(row.values)} | `{_literal(row.default)}` | {_cell(row.help)} |" for row in rows),
+        *(f"| **{row.name}** | {_cell(row.values)} | `{row.default!r}` | {_cell(row.help)} |" for row in rows),
         "",
     ]
 
