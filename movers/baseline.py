@@ -10,9 +10,10 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from movers.errors import InputError
 from movers.inputs import check_positive
+from movers.io import write_file
 from movers.registry import find_metric
 from movers.scores.rescaling import BASELINE_FORMAT
 from movers.signature import short_digest
@@ -23,16 +24,16 @@ __all__ = ["compute_baseline", "save_baseline"]
 def compute_baseline(
     metric: str,
     texts: Sequence[str],
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     pairs: int = 10_000,
     seed: int = 13,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Mean scores of random pairs of different texts.
 
     Parameters
     ----------
     metric : str
-        Any metric with references.
+        object metric with references.
     texts : sequence of str
         Sentences or documents of the kind to be scored.
     options : mapping
@@ -49,20 +50,19 @@ def compute_baseline(
     check_positive(metric, "pairs", pairs, none_allowed=False)
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     if len(distinct) < 2:
-        raise ValueError(f"{metric}: corpus: expected at least two different texts, but got {len(distinct)}")
+        raise InputError(f"{metric}: corpus: expected at least two different texts, but got {len(distinct)}")
     chosen = find_metric(metric)
-    if chosen.against != "references":
-        raise ValueError(f"{metric}: a baseline needs a metric that compares with references")
+    if chosen.compared_with != "references":
+        raise InputError(f"{metric}: a baseline needs a metric that compares with references")
     draw = random.Random(seed)
     predictions, references = [], []
     for _ in range(pairs):
         first, second = draw.sample(range(len(distinct)), 2)
         predictions.append(distinct[first])
         references.append(distinct[second])
-    given = dict(options or {})
-    result = chosen.function(predictions, references, **given)
-    settled = chosen.options({key: value for key, value in given.items() if key != "return_alignment"})
-    record: dict[str, Any] = {
+    settled = chosen.parse(options or {})
+    result = chosen.function(predictions, references, **(options or {}))
+    record: dict[str, object] = {
         "format": BASELINE_FORMAT,
         "metric": metric,
         "signature": result["signature"],
@@ -87,6 +87,6 @@ def _field(signature: str, name: str) -> str | None:
     return found[0] if found else None
 
 
-def save_baseline(record: Mapping[str, Any], path: str | Path) -> None:
+def save_baseline(record: Mapping[str, object], path: str | Path) -> None:
     """Write what `compute_baseline` returned."""
-    Path(path).write_text(json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_file(path, json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n")

@@ -14,3 +14,6 @@ class InputError(ValueError, TypeError):
     >>> issubclass(InputError, ValueError), issubclass(InputError, TypeError)
     (True, True)
     """
+
+
+InputError.__module__ = "movers"  # the name under which a traceback shows it, and users import it

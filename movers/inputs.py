@@ -1,12 +1,14 @@
 """What may come in. Raw Python values are checked here, before anything can change them.
 
-Every message names the metric, the argument and the row, what was expected and what came.
+Every message names the metric, the argument and the row, with expected and actual values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import TypeGuard, get_args
+
+from movers.errors import InputError
 
 __all__ = [
     "check_choice",
@@ -32,41 +34,42 @@ def _excerpt(text: str, width: int = 40) -> str:
 def check_text(metric: str, argument: str, row: str, value: object) -> str:
     """One text: a str that UTF-8 can carry."""
     if not isinstance(value, str):
-        raise TypeError(f"{metric}: {argument}[{row}]: expected a text (str), but got {_kind(value)}: {value!r:.60}")
+        raise InputError(f"{metric}: {argument}[{row}]: expected a text (str), but got {_kind(value)}: {value!r:.60}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(
+        raise InputError(
             f"{metric}: {argument}[{row}]: expected valid Unicode, but got a lone surrogate "
             f"({value[error.start]!a} at character {error.start})"
         ) from None
     return str(value)
 
 
-def _as_list(metric: str, argument: str, value: Any, expected: str) -> list[Any]:
-    if value is None or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+def _as_list(metric: str, argument: str, value: object, expected: str) -> list[object]:
+    # A set has no order, so its rows cannot belong to other rows.
+    if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
         came = f"one str: {_excerpt(value)}" if isinstance(value, str) else _kind(value)
-        raise TypeError(f"{metric}: {argument}: expected {expected}, but got {came}")
+        raise InputError(f"{metric}: {argument}: expected {expected}, but got {came}")
     return list(value)
 
 
-def check_texts(metric: str, argument: str, value: Any, first_row: int = 0) -> list[str]:
+def check_texts(metric: str, argument: str, value: object, first_row: int = 0) -> list[str]:
     """A list of texts; `first_row` is what messages call the first of them.
 
     >>> check_texts("wms", "predictions", ["a", None])
     Traceback (most recent call last):
-    TypeError: wms: predictions[1]: expected a text (str), but got None: None
+    movers.InputError: wms: predictions[1]: expected a text (str), but got None: None
     """
     texts = _as_list(metric, argument, value, "a list of texts")
     return [check_text(metric, argument, str(row), text) for row, text in enumerate(texts, first_row)]
 
 
-def check_text_groups(metric: str, argument: str, value: Any, first_row: int = 0) -> list[list[str]]:
+def check_text_groups(metric: str, argument: str, value: object, first_row: int = 0) -> list[list[str]]:
     """A list of texts, or a list of lists of texts (ragged is fine); always returned as the latter.
 
     >>> check_text_groups("wms", "references", ["a", ["b", "c"]])
     Traceback (most recent call last):
-    TypeError: wms: references[1]: expected a text (str) like references[0], but got list; give every row a str or ...
+    movers.InputError: wms: references[1]: expected a text (str) like references[0], but got list; give ...
     """
     rows = _as_list(metric, argument, value, "a list of texts or of lists of texts")
     groups: list[list[str]] = []
@@ -74,7 +77,7 @@ def check_text_groups(metric: str, argument: str, value: Any, first_row: int = 0
     for row, item in enumerate(rows, first_row):
         if is_group(item) != grouped and (is_group(item) or isinstance(item, str)):
             expected = "a list of texts" if grouped else "a text (str)"
-            raise TypeError(
+            raise InputError(
                 f"{metric}: {argument}[{row}]: expected {expected} like {argument}[{first_row}], "
                 f"but got {_kind(item)}; give every row a str or every row a list of str"
             )
@@ -82,14 +85,14 @@ def check_text_groups(metric: str, argument: str, value: Any, first_row: int = 0
             groups.append([check_text(metric, argument, str(row), item)])
             continue
         if not is_group(item):
-            raise TypeError(f"{metric}: {argument}[{row}]: expected a list of texts, but got {_kind(item)}")
-        if len(item) == 0:
-            raise ValueError(f"{metric}: {argument}[{row}]: expected at least one text, but got an empty list")
+            raise InputError(f"{metric}: {argument}[{row}]: expected a list of texts, but got {_kind(item)}")
+        if not len(item):
+            raise InputError(f"{metric}: {argument}[{row}]: expected at least one text, but got an empty list")
         groups.append([check_text(metric, argument, f"{row}][{place}", text) for place, text in enumerate(item)])
     return groups
 
 
-def is_group(item: object) -> bool:
+def is_group(item: object) -> TypeGuard[Sequence[object]]:
     """Whether a row is several texts (or meant to be), not one."""
     if isinstance(item, str | bytes):  # NumPy's strings too, though they look like arrays
         return False
@@ -98,45 +101,45 @@ def is_group(item: object) -> bool:
 
 
 def check_pairs(
-    metric: str, predictions: Any, references: Any, argument: str = "references", first_row: int = 0
+    metric: str, predictions: object, references: object, argument: str = "references", first_row: int = 0
 ) -> tuple[list[str], list[list[str]]]:
     """Predictions with their reference texts, one group a prediction.
 
     >>> check_pairs("wms", ["a"], ["b", "c"])
     Traceback (most recent call last):
-    ValueError: wms: predictions and references: expected equally many rows, but got 1 predictions and 2 references
+    movers.InputError: wms: predictions and references: expected equally many rows, but got 1 ...
     """
     texts = check_texts(metric, "predictions", predictions, first_row)
     groups = check_text_groups(metric, argument, references, first_row)
     if len(texts) != len(groups):
-        raise ValueError(
+        raise InputError(
             f"{metric}: predictions and {argument}: expected equally many rows, "
             f"but got {len(texts)} predictions and {len(groups)} {argument}"
         )
     if not texts:
-        raise ValueError(f"{metric}: predictions: expected at least one text, but got an empty list")
+        raise InputError(f"{metric}: predictions: expected at least one text, but got an empty list")
     return texts, groups
 
 
-def check_choice(metric: str, option: str, value: Any, choices: Any) -> None:
+def check_choice(metric: str, option: str, value: object, choices: Collection[object]) -> None:
     """`value` must be one of `choices` (a Literal type or a collection).
 
     >>> check_choice("wms", "multi_ref", "min", ["max", "mean"])
     Traceback (most recent call last):
-    ValueError: wms: multi_ref: expected one of 'max', 'mean', but got 'min'
+    movers.InputError: wms: multi_ref: expected one of 'max', 'mean', but got 'min'
     """
     valid = get_args(choices) or tuple(choices)
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in valid):
         listed = ", ".join(repr(choice) for choice in valid)
-        raise ValueError(f"{metric}: {option}: expected one of {listed}, but got {value!r}")
+        raise InputError(f"{metric}: {option}: expected one of {listed}, but got {value!r}")
 
 
-def check_positive(metric: str, option: str, value: Any, none_allowed: bool = True) -> None:
+def check_positive(metric: str, option: str, value: object, none_allowed: bool = True) -> None:
     """`value` must be a whole number above zero (or None, meaning: choose for me)."""
     if value is None and none_allowed:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{metric}: {option}: expected a whole number above zero, but got {value!r}")
+        raise InputError(f"{metric}: {option}: expected a whole number above zero, but got {value!r}")
 
 
 def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> None:
@@ -144,7 +147,7 @@ def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> 
 
     >>> check_options("wms", ["stop_words"], ["model", "stopwords"])
     Traceback (most recent call last):
-    TypeError: wms: unknown option 'stop_words' (did you mean 'stopwords'?); valid options: model, stopwords
+    movers.InputError: wms: unknown option 'stop_words' (did you mean 'stopwords'?); valid options: model, stopwords
     """
     known = list(valid)
     for name in options:
@@ -153,4 +156,4 @@ def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> 
 
             close = difflib.get_close_matches(name, known, 1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise TypeError(f"{metric}: unknown option {name!r}{hint}; valid options: {', '.join(sorted(known))}")
+            raise InputError(f"{metric}: unknown option {name!r}{hint}; valid options: {', '.join(sorted(known))}")

@@ -1,35 +1,50 @@
-"""The metrics by name, without importing any of them: what every door (command line, modules, hooks) goes by."""
+"""The metrics by name, without importing any of them, and `name[key=value,…]` as people write it."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from movers.inputs import check_options
+from movers.errors import InputError
 
 if TYPE_CHECKING:
-    from movers.scores.pairs import Scorer
-    from movers.scores.weighing import Corpus
+    from movers.scores.engine import PairMetric
+    from movers.scores.options import RunOptions
+    from movers.weights import Corpus
 
-__all__ = ["METRICS", "Metric", "find_metric"]
+__all__ = [
+    "METRICS",
+    "MetricSpec",
+    "find_metric",
+    "parse_metric",
+    "parse_options",
+    "parse_value",
+    "score_many",
+    "split_metrics",
+]
+
+
+class MetricFunction(Protocol):
+    """`function(predictions, references, **options)` → result."""
+
+    def __call__(self, predictions: Sequence[str], references: Any, /, **options: object) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
-class Metric:
+class MetricSpec:
     """Where a metric lives.
 
     Attributes
     ----------
     name, title, summary : str
-    home : str
-        Module that defines it; imported when it is used.
-    options_name : str
-        Its options class there.
-    scorer_name : str
-        The function `(name, options, corpus) → Scorer` there.
-    against : {"references", "sources"}
+    home, class_name : str
+        The module that defines it, imported when it is used, and its class there.
+    compared_with : {"references", "sources"}
         What predictions are compared with.
     """
 
@@ -37,74 +52,204 @@ class Metric:
     title: str
     summary: str
     home: str
-    options_name: str
-    scorer_name: str
-    against: str = "references"
+    class_name: str
+    compared_with: str = "references"
 
     @property
-    def function(self) -> Callable[..., dict[str, Any]]:
-        """`function(predictions, references, **options)` → result."""
+    def function(self) -> MetricFunction:
+        """The plain function of that name."""
         return getattr(importlib.import_module(self.home), self.name)
 
     @property
-    def options_class(self) -> Any:
-        return getattr(importlib.import_module(self.home), self.options_name)
+    def metric_class(self) -> type[PairMetric[Any]]:
+        return getattr(importlib.import_module(self.home), self.class_name)
 
-    def options(self, given: Mapping[str, Any]) -> Any:
-        """Checked options object; an unknown name or value is an error that lists the valid ones."""
-        kind = self.options_class
-        check_options(self.name, given, [item.name for item in fields(kind)])
-        return kind(**given).check(self.name)
+    @property
+    def options_class(self) -> type[RunOptions]:
+        return self.metric_class.options_class
 
-    def layers(self, given: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """What `announce` takes: its model and what becomes of the layers, if that is known before texts are scored."""
-        options = self.options(given)
-        wanted = options.layers() if hasattr(options, "layers") else None
-        return None if wanted is None else (options.model, wanted)
+    def parse(self, given: Mapping[str, object]) -> RunOptions:
+        """Validated options; an unknown name or value is an error that lists the valid ones."""
+        return self.options_class.parse(self.name, given)
 
-    def scorer(self, given: Mapping[str, Any], corpus: Corpus | None = None) -> Scorer:
-        """The metric with its options settled, to score a stream of pairs; `idf="corpus"` needs the whole corpus."""
-        build = getattr(importlib.import_module(self.home), self.scorer_name)
-        return build(self.name, self.options(given), corpus)
+    def build(self, options: RunOptions, corpus: Corpus | None = None) -> PairMetric[Any]:
+        """The metric with its options settled; `idf="corpus"` needs the texts of the whole call."""
+        return self.metric_class.build(self.name, options, corpus)
 
 
-_JIN = ("movers.scores.bertscore", "BertScoreOptions", "bertscore_scorer")
-_ZHAO = ("movers.scores.moverscore", "MoverScoreOptions", "moverscore_scorer")
-_CLARK = ("movers.scores.mover_similarity", "MoverSimilarityOptions", "mover_similarity_scorer")
+_CLARK, _ZHAO, _JIN = "movers.scores.clark", "movers.scores.moverscore", "movers.scores.bertscore"
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric("wms", "Word Mover's Similarity", "moves words (Clark et al. 2019)", *_CLARK),
-        Metric("sms", "Sentence Mover's Similarity", "moves sentences (Clark et al. 2019)", *_CLARK),
-        Metric("swms", "Sentence + Word Mover's Similarity", "moves words and sentences (Clark et al. 2019)", *_CLARK),
-        Metric("moverscore", "MoverScore", "moves n-grams in context (Zhao et al. 2019)", *_ZHAO),
-        Metric("bertscore_hungarian", "BERTScore, one-to-one", "matches each token once (Jin & Gildea 2022)", *_JIN),
-        Metric("bertscore_emd", "BERTScore, one-to-many", "moves token mass (Jin & Gildea 2022)", *_JIN),
-        Metric(
+METRICS: dict[str, MetricSpec] = {
+    spec.name: spec
+    for spec in (
+        MetricSpec("wms", "Word Mover's Similarity", "moves words (Clark et al. 2019)", _CLARK, "WordMover"),
+        MetricSpec(
+            "sms", "Sentence Mover's Similarity", "moves sentences (Clark et al. 2019)", _CLARK, "SentenceMover"
+        ),
+        MetricSpec(
+            "swms",
+            "Sentence + Word Mover's Similarity",
+            "moves words and sentences (Clark et al. 2019)",
+            _CLARK,
+            "SentenceAndWordMover",
+        ),
+        MetricSpec("moverscore", "MoverScore", "moves n-grams in context (Zhao et al. 2019)", _ZHAO, "MoverScore"),
+        MetricSpec(
+            "bertscore_hungarian",
+            "BERTScore, one-to-one",
+            "matches each token once (Jin & Gildea 2022)",
+            _JIN,
+            "BertScoreHungarian",
+        ),
+        MetricSpec(
+            "bertscore_emd", "BERTScore, one-to-many", "moves token mass (Jin & Gildea 2022)", _JIN, "BertScoreEmd"
+        ),
+        MetricSpec(
             "reference_free_summary_quality",
             "Reference-free summary quality",
             "judges a summary by its document (Bao et al. 2020)",
             "movers.quality.scorer",
-            "QualityOptions",
-            "quality_scorer",
-            against="sources",
+            "SummaryQuality",
+            compared_with="sources",
         ),
     )
 }
 
 
-def find_metric(name: str) -> Metric:
+def find_metric(name: str) -> MetricSpec:
     """The metric of that name.
 
     >>> find_metric("wsm")
     Traceback (most recent call last):
-    ValueError: metric: expected one of wms, sms, swms..., but got 'wsm'...
+    movers.InputError: metric: expected one of wms, sms, swms..., but got 'wsm'...
     """
     if name not in METRICS:
-        import difflib
-
         close = difflib.get_close_matches(name, METRICS, 1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"metric: expected one of {', '.join(METRICS)}, but got {name!r}{hint}")
+        raise InputError(f"metric: expected one of {', '.join(METRICS)}, but got {name!r}{hint}")
     return METRICS[name]
+
+
+def score_many(
+    metrics: Sequence[str], predictions: object, references: object = None, *, sources: object = None
+) -> dict[str, dict[str, object]]:
+    """Several metrics over the same texts; metrics with the same encoder reuse one forward pass per text.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        `name` or `name[key=value,…]`.
+    predictions : n texts
+    references : n texts, or n lists of texts
+        For the metrics that compare with references.
+    sources : n texts, or n lists of texts
+        For the metrics that compare with source documents.
+
+    Returns
+    -------
+    dict
+        What each metric's function returns, under the metric as it was written.
+
+    Examples
+    --------
+    >>> results = score_many(["wms", "sms[normalize=true]"], ["Snow melts."], ["Snow melts."])
+    >>> {name: result["score"] for name, result in results.items()}
+    {'wms': 1.0, 'sms[normalize=true]': 1.0}
+    """
+    from movers.encoders import SharedPass
+    from movers.inputs import check_pairs
+    from movers.scores.engine import score_together
+    from movers.scores.options import PairOptions
+    from movers.weights import Corpus
+
+    parsed = {text: parse_metric(text) for text in metrics}
+    if len(parsed) < len(metrics) or not parsed:
+        raise InputError(f"score_many: metrics: expected different metrics, but got {', '.join(metrics) or 'none'}")
+    given = {"references": references, "sources": sources}
+    shared = SharedPass()
+    groups: dict[str, tuple[list[str], list[list[str]]]] = {}
+    built: dict[str, PairMetric[Any]] = {}
+    for label, (spec, options) in parsed.items():
+        other = spec.compared_with
+        if given[other] is None:
+            raise InputError(f"{spec.name}: {other}: expected {other} to compare with, but got none")
+        if other not in groups:
+            groups[other] = check_pairs(spec.name, predictions, given[other], other)
+        settled = spec.parse(options)
+        if isinstance(settled, PairOptions):
+            settled = replace(settled, shared_pass=shared)
+        built[label] = spec.build(settled, Corpus(*groups[other]))
+    rows = {label: groups[parsed[label][0].compared_with] for label in built}
+    return score_together(built, rows)
+
+
+def parse_value(text: str) -> object:
+    """An option's value as typed on a command line.
+
+    >>> [parse_value(text) for text in ("none", "true", "5", "0.5", "no", '["a", "b"]')]
+    [None, True, 5, 0.5, 'no', ['a', 'b']]
+    """
+    plain = text.strip()
+    words = {"none": None, "true": True, "false": False}
+    if plain.lower() in words:
+        return words[plain.lower()]
+    if plain.startswith(("[", '"')):  # quotes make a text of what looks like something else
+        try:
+            return json.loads(plain)
+        except json.JSONDecodeError as error:
+            raise InputError(f"option value: expected a JSON list or text, but got {plain!r}: {error}") from None
+    for kind in (int, float):
+        try:
+            return kind(plain)
+        except ValueError:
+            continue
+    return plain
+
+
+def parse_options(items: Iterable[str]) -> dict[str, object]:
+    """`key=value` items as keyword arguments.
+
+    >>> parse_options(["stopwords=none", "threads=2"])
+    {'stopwords': None, 'threads': 2}
+    """
+    options = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"option: expected key=value, but got {item!r}")
+        options[key.strip().replace("-", "_")] = parse_value(value)
+    return options
+
+
+def parse_metric(text: str) -> tuple[MetricSpec, dict[str, object]]:
+    """`name` or `name[key=value,…]` as a metric and its options.
+
+    >>> metric, options = parse_metric("wms[stopwords=none,normalize=true]")
+    >>> metric.name, options
+    ('wms', {'stopwords': None, 'normalize': True})
+    """
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\[(.*)\])?\s*", text, flags=re.DOTALL)
+    if match is None:
+        raise InputError(f"metric: expected NAME or NAME[key=value,…], but got {text!r}")
+    return find_metric(match[1]), parse_options(_split(match[2] or ""))
+
+
+def split_metrics(text: str) -> list[str]:
+    """A comma-separated list of metrics, each with its own options in brackets.
+
+    >>> split_metrics("wms,moverscore[idf=corpus,layer=5],sms")
+    ['wms', 'moverscore[idf=corpus,layer=5]', 'sms']
+    """
+    return _split(text)
+
+
+def _split(text: str) -> list[str]:
+    """Parts between commas, but not between those inside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

@@ -18,11 +18,16 @@ from typing import NamedTuple
 import regex
 import sentencex
 
+from movers.errors import InputError
+from movers.signature import short_digest
+
 __all__ = [
     "Span",
     "WordRules",
+    "check_language",
     "is_mostly_non_latin",
     "is_visible",
+    "name_stop_words",
     "sentence_spans",
     "split_pieces",
     "split_sentences",
@@ -135,8 +140,8 @@ def _bundled_stop_words(name: str) -> frozenset[str]:
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-def stop_words(stopwords: str | Collection[str] | None) -> frozenset[str]:
-    """The words to drop: a bundled list by name, the caller's own, or none.
+def stop_words(stopwords: object, metric: str = "texts") -> frozenset[str]:
+    """The words to drop: a bundled list by name, the caller's own, or none; errors name the metric.
 
     >>> "the" in stop_words("english"), len(stop_words("english")), len(stop_words(None))
     (True, 127, 0)
@@ -145,18 +150,51 @@ def stop_words(stopwords: str | Collection[str] | None) -> frozenset[str]:
         return frozenset()
     if isinstance(stopwords, str):
         if stopwords != "english":
-            raise ValueError(
-                f"stopwords: expected 'english', None or a list of words, but got {stopwords!r}; "
+            raise InputError(
+                f"{metric}: stopwords: expected 'english', None or a list of words, but got {stopwords!r}; "
                 "for another language pass the list itself"
             )
         return _bundled_stop_words(stopwords)
     if not isinstance(stopwords, Collection) or isinstance(stopwords, bytes):  # an iterator could be read only once
-        raise TypeError(f"stopwords: expected 'english', None or a list of words, but got {type(stopwords).__name__}")
+        raise InputError(
+            f"{metric}: stopwords: expected 'english', None or a list of words, but got {type(stopwords).__name__}"
+        )
     words = list(stopwords)
     for index, word in enumerate(words):
         if not isinstance(word, str):
-            raise TypeError(f"stopwords: expected words (str), but item {index} is {type(word).__name__}")
+            raise InputError(f"{metric}: stopwords: expected words (str), but item {index} is {type(word).__name__}")
     return frozenset(word.lower() for word in words)
+
+
+def name_stop_words(stopwords: object) -> str | None:
+    """How a signature names them: by name, or a list by its digest."""
+    if stopwords is None or isinstance(stopwords, str):
+        return stopwords
+    return f"list-{short_digest(' '.join(sorted(stop_words(stopwords))))}"
+
+
+# ISO 639-1, and languages with a Wikipedia that have a three-letter code only.
+_LANGUAGES = frozenset(
+    """
+    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo
+    es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg
+    ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn
+    no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv sw
+    ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+    als arz ast azb bar bho ceb ckb diq dsb fil frr gom gsw haw hmn hsb lmo mai min mzn nds new pnb sah scn vec war wuu
+    yue""".split()
+)
+
+
+def check_language(metric: str, lang: str) -> None:
+    """`lang` must be the code of a language, with or without a region (`pt`, `pt-BR`).
+
+    >>> check_language("wms", "english")
+    Traceback (most recent call last):
+    movers.InputError: wms: lang: expected a language code such as 'en' or 'pt-BR', but got 'english'
+    """
+    if re.split("[-_]", lang.lower())[0] not in _LANGUAGES:
+        raise InputError(f"{metric}: lang: expected a language code such as 'en' or 'pt-BR', but got {lang!r}")
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,37 @@ import gzip
 import json
 import math
 import os
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.errors import InputError
 from movers.signature import short_digest
 
-__all__ = ["IdfTable", "Weights"]
+__all__ = [
+    "Corpus",
+    "IdfBuilder",
+    "IdfTable",
+    "Tables",
+    "Units",
+    "Weights",
+    "choose_weights",
+    "normalised",
+    "resolve_tables",
+    "warn_no_mass",
+    "weigh",
+]
+
+Masses = NDArray[np.float64]
 
 Weights = Literal["count", "uniform", "idf", "norm"]
 Keys = Literal["words", "tokens"]
@@ -63,7 +80,7 @@ class IdfTable:
             frequencies.update(set(document))
             count += 1
         if not count:
-            raise ValueError("IdfTable: expected at least one document, but got none")
+            raise InputError("IdfTable: expected at least one document, but got none")
         return cls(dict(frequencies), count, keys, tokenizer)
 
     def __getitem__(self, key: Hashable) -> float:
@@ -99,7 +116,7 @@ class IdfTable:
         """Read a table that `save` wrote."""
         file = Path(path)
         if not file.is_file():
-            raise FileNotFoundError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but no file {file}")
+            raise InputError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but no file {file}")
         try:
             data = file.read_bytes()
             plain = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
@@ -107,14 +124,116 @@ class IdfTable:
                 raise KeyError(plain["format"])
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
         except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
+            raise InputError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
 
     def check(self, metric: str, keys: Keys, tokenizer: str | None = None) -> None:
         """Refuse a table of other keys than the metric's."""
         if self.keys != keys:
-            raise ValueError(f"{metric}: idf: expected a table of {keys}, but got one of {self.keys}")
+            raise InputError(f"{metric}: idf: expected a table of {keys}, but got one of {self.keys}")
         if self.tokenizer != tokenizer:
-            raise ValueError(
+            raise InputError(
                 f"{metric}: idf: the table was built with another tokenizer "
                 f"(its digest {self.tokenizer}, this encoder's {tokenizer})"
             )
+
+
+class Corpus(NamedTuple):
+    """All texts of a call, which may be iterated more than once: what `idf="corpus"` counts."""
+
+    predictions: Iterable[str]
+    references: Iterable[Sequence[str]]
+
+
+class Tables(NamedTuple):
+    """IDF tables of the predictions and of the references."""
+
+    predictions: IdfTable
+    references: IdfTable
+
+    @property
+    def digest(self) -> str:
+        return "+".join(dict.fromkeys(table.digest for table in self))
+
+
+class IdfBuilder(Protocol):
+    """Counts the documents of an encoder's keys."""
+
+    @property
+    def keys(self) -> Keys: ...
+
+    @property
+    def tokenizer(self) -> str | None: ...
+
+    def build(self, texts: Iterable[str]) -> IdfTable: ...
+
+
+class Units(Protocol):
+    """What is weighed: n units with vectors (n, d) and the keys (words or token ids) of an IDF table."""
+
+    def vectors(self) -> NDArray[np.float32]: ...
+
+    def keys(self) -> Sequence[Hashable]: ...
+
+
+def choose_weights(metric: str, weights: str | None, idf: object, default: str, option: str = "weights") -> Any:
+    """The weights that both options mean together; a contradiction is an error."""
+    chosen = weights if weights is not None else ("idf" if idf is not None else default)
+    if chosen == "idf" and idf is None:
+        raise InputError(f"{metric}: {option}: 'idf' needs a table: idf='corpus', a saved table's path or an IdfTable")
+    if chosen != "idf" and idf is not None:
+        raise InputError(f"{metric}: idf: a table is given, but {option}={chosen!r} does not use it")
+    return chosen
+
+
+def resolve_tables(
+    metric: str, idf: object, corpus: Corpus | None, builder: IdfBuilder, both_sides: bool = False
+) -> Tables | None:
+    """The two sides' tables: counted in the call's texts for "corpus", read from files, or the caller's own.
+
+    both_sides : count the predictions for a table of their own; otherwise the references' serves both sides.
+    """
+    if idf is None:
+        return None
+    if isinstance(idf, str) and idf == "corpus":
+        if corpus is None:
+            raise InputError(f"{metric}: idf: 'corpus' needs the texts of the whole call; pass an IdfTable here")
+        references = builder.build(chain.from_iterable(corpus.references))
+        return Tables(builder.build(corpus.predictions) if both_sides else references, references)
+    pair = list(idf) if isinstance(idf, tuple | list) else [idf, idf]
+    if len(pair) != 2:
+        raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(pair)} items")
+    return Tables(*(_table(metric, item, builder) for item in pair))
+
+
+def _table(metric: str, item: object, builder: IdfBuilder) -> IdfTable:
+    table = IdfTable.load(item) if isinstance(item, str | Path) else item
+    if not isinstance(table, IdfTable):
+        raise InputError(f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {item!r:.60}")
+    table.check(metric, builder.keys, builder.tokenizer)
+    return table
+
+
+def weigh(kind: str, counts: Masses, units: Units, table: IdfTable | None) -> Masses:
+    """Masses (n,), not yet normalised, of n units that occur `counts` times."""
+    if kind == "uniform":
+        return np.ones(len(counts))
+    if kind == "idf":
+        assert table is not None
+        return counts * table(units.keys())
+    if kind == "norm":
+        return counts * np.linalg.norm(units.vectors(), axis=1)
+    return counts
+
+
+def normalised(metric: str, masses: Masses) -> Masses:
+    """Masses that sum to 1; equal ones, with a warning, if the weights give the text none."""
+    total = masses.sum()
+    if total > 0:
+        return masses / total
+    warn_no_mass(metric)
+    return np.full(len(masses), 1.0 / len(masses))
+
+
+def warn_no_mass(metric: str) -> None:
+    """Say that a text was weighed in another way than asked for."""
+    warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)

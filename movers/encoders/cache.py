@@ -10,9 +10,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
 
-__all__ = ["VectorCache", "cache_folder", "file_digest", "folder_digest", "replace_file", "sha256_of"]
+__all__ = ["VECTORS", "VectorCache", "cache_folder", "file_digest", "folder_digest", "replace_file", "sha256_of"]
 
 
 def cache_folder() -> Path:
@@ -90,10 +89,10 @@ class VectorCache:
     def __init__(self, capacity: int | None = None) -> None:
         self.capacity = _default_capacity() if capacity is None else capacity
         self.size = 0
-        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> Any | None:
+    def get(self, key: Hashable) -> object | None:
         with self._lock:
             found = self._values.get(key)
             if found is None:
@@ -101,7 +100,7 @@ class VectorCache:
             self._values.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, value: Any, size: int) -> None:
+    def put(self, key: Hashable, value: object, size: int) -> None:
         if size > self.capacity:
             return
         with self._lock:
@@ -121,3 +120,7 @@ class VectorCache:
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+#: The one budget of the process: vectors of all encoders and all metrics.
+VECTORS = VectorCache()

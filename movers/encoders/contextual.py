@@ -1,4 +1,4 @@
-"""Texts → one vector a token, in context, by any transformer that `AutoModel` loads.
+"""Texts → one vector per token, in context, by any transformer that `AutoModel` loads.
 
 A text longer than the model's window is read through windows that overlap by half; every token takes its vector from
 the window in which it has most context. Nothing is cut unless the caller asks for it.
@@ -11,37 +11,26 @@ import hashlib
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import VectorCache
+from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.layers import Aggregation
+from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
+from movers.errors import InputError
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Encoding
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_outputs import BaseModelOutput
 
-__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "Truncation"]
+__all__ = ["ContextualEncoder", "EncodedText", "Tokens"]
 
-Truncation = Literal["window", "error", "cut"]
 Vectors = NDArray[np.float32]
 
-# Models that number positions from pad_token_id + 1: their table has that many rows no token can use.
-_OFFSET_POSITIONS = {
-    "camembert",
-    "data2vec-text",
-    "longformer",
-    "mpnet",
-    "roberta",
-    "roberta-prelayernorm",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "xmod",
-}
-_DEFAULT_WINDOW = 512
-_WANTED_AT_ONCE = 4
 # Models trained on shorter sentences than their positions allow: the window of sentence vectors.
 _SENTENCE_WINDOW = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
 
@@ -76,17 +65,6 @@ class EncodedText(NamedTuple):
         return int(self.vectors.nbytes + 5 * self.tokens.ids.nbytes)
 
 
-@dataclass
-class _Piece:
-    """A window over a text: its share of the body's tokens, and which of them it answers for."""
-
-    text: int
-    begin: int
-    end: int
-    take_begin: int
-    take_end: int
-
-
 class ContextualEncoder:
     """A transformer and its tokenizer, with what movers needs to know about them.
 
@@ -99,26 +77,29 @@ class ContextualEncoder:
         How signatures call it.
     digest : str
         Identifies the weights.
+    cache : VectorCache
+        Where vectors of texts are kept; by default one that all encoders of the process share.
     """
 
     def __init__(
         self,
-        model: Any,
-        tokenizer: Any,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
         name: str,
         digest: str,
-        cache: VectorCache | None = None,
+        cache: VectorCache = VECTORS,
     ) -> None:
         from tokenizers import Tokenizer
 
         config = model.config
         self.model = model.get_encoder() if getattr(config, "is_encoder_decoder", False) else model
+        self.objects = model, tokenizer
         self.name = name
         self.digest = digest
         self.identity = f"{name}@{digest[:8]}"
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise ValueError(
+            raise InputError(
                 f"model: {name}: expected a fast tokenizer (with character offsets), but got {type(tokenizer).__name__}"
             )
         definition = backend.to_str()
@@ -129,30 +110,14 @@ class ContextualEncoder:
         self.tokenizer_digest = hashlib.sha256(self._tokenizer.to_str().encode("utf-8")).hexdigest()[:16]
         self._prefix, self._suffix = self._special_frame()
         self._pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0)
-        self.max_window = _window_limit(config, tokenizer)
+        self.max_window = window_limit(config, tokenizer)
         self.sentence_window = min(self.max_window, _SENTENCE_WINDOW.get(name, self.max_window))
         layers = getattr(config, "num_hidden_layers", None) or getattr(config, "num_layers", None)
         self.states = int(layers) + 1 if layers else 0
-        self.cache = VectorCache() if cache is None else cache
-        self.objects: Any = None
-        self._wanted: dict[Aggregation, None] = {}
-        self._at_once = _WANTED_AT_ONCE
+        self.cache = cache
+        # What tells this encoder's vectors from those of others in a cache they share.
+        self._key = (digest, self.tokenizer_digest, str(self.model.dtype), str(self.device))
         self._lock = threading.Lock()
-
-    @property
-    def wanted(self) -> list[Aggregation]:
-        """What metrics of this process make of the layers: a pass over a text serves all of them."""
-        return list(self._wanted)
-
-    def want(self, *aggregations: Aggregation) -> None:
-        """Announce aggregations: several at a time are all computed together, of single ones the last few."""
-        if len(aggregations) > 1:
-            self._at_once = max(_WANTED_AT_ONCE, len(aggregations))
-        for aggregation in aggregations:
-            self._wanted.pop(aggregation, None)
-            self._wanted[aggregation] = None
-        while len(self._wanted) > self._at_once:
-            self._wanted.pop(next(iter(self._wanted)))
 
     @property
     def device(self) -> torch.device:
@@ -171,7 +136,7 @@ class ContextualEncoder:
         least = len(self._prefix) + len(self._suffix) + 2
         chosen = self.max_window if window is None else window
         if not least <= chosen <= self.max_window:
-            raise ValueError(f"window: expected {least} to {self.max_window} tokens for {self.name}, but got {chosen}")
+            raise InputError(f"window: expected {least} to {self.max_window} tokens for {self.name}, but got {chosen}")
         return chosen
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
@@ -180,7 +145,7 @@ class ContextualEncoder:
             self._frame(encoding) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         ]
 
-    def _frame(self, encoding: Any) -> Tokens:
+    def _frame(self, encoding: Encoding) -> Tokens:
         before, after = len(self._prefix), len(self._suffix)
         total = before + len(encoding.ids) + after
         ids = np.array([*self._prefix, *encoding.ids, *self._suffix], dtype=np.int64)
@@ -198,31 +163,31 @@ class ContextualEncoder:
         texts: Sequence[str],
         aggregation: Aggregation,
         *,
-        also: Sequence[Aggregation] = (),
+        extra: Sequence[Aggregation] = (),
         batch_tokens: int | None = None,
         truncation: Truncation = "window",
         window: int | None = None,
     ) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` for every text as soon as it is ready, in any order.
 
-        Batches hold at most `batch_tokens` tokens, padding included, longest texts first. `also` names aggregations
+        Batches hold at most `batch_tokens` tokens, padding included, longest texts first. `extra` names aggregations
         that other metrics will ask for: they are computed in the same pass and kept in the cache, while it has room.
         """
         limit = self.window_for(window)
         missing = []
         for index, text in enumerate(texts):
-            found = self.cache.get((aggregation, limit, truncation == "cut", text))
+            found = self.cache.get((self._key, aggregation, limit, truncation == "cut", text))
             # A long text that was read through windows before is an error all the same.
-            if found is None or (truncation == "error" and len(found.tokens.ids) > limit):
+            if not isinstance(found, EncodedText) or (truncation == "error" and len(found.tokens.ids) > limit):
                 missing.append(index)
             else:
                 yield index, found
-        wanted = list(dict.fromkeys([aggregation, *also]))
+        wanted = list(dict.fromkeys([aggregation, *extra]))
         chosen = [texts[index] for index in missing]
         for place, tokens, vectors, cut in self._forward(chosen, wanted, limit, batch_tokens, truncation):
             results = [EncodedText(tokens, part, cut) for part in vectors]
             for kind, result in zip(wanted, results, strict=True):
-                self.cache.put((kind, limit, truncation == "cut", chosen[place]), result, result.nbytes)
+                self.cache.put((self._key, kind, limit, truncation == "cut", chosen[place]), result, result.nbytes)
             yield missing[place], results[0]
 
     def sentence_vectors(
@@ -258,7 +223,7 @@ class ContextualEncoder:
         for index, tokens in enumerate(documents):
             body = len(tokens.ids) - frame
             if body > room and truncation == "error":
-                raise ValueError(
+                raise InputError(
                     f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} {limit}: "
                     f"{texts[index][:60]!r}…"
                 )
@@ -270,7 +235,9 @@ class ContextualEncoder:
                 f"{sum(cut)} text(s) were cut to the window of {limit} tokens (truncation='cut')", stacklevel=2
             )
         pieces = [
-            piece for index, tokens in enumerate(documents) for piece in _pieces(index, len(tokens.ids) - frame, room)
+            piece
+            for index, tokens in enumerate(documents)
+            for piece in windows_over(index, len(tokens.ids) - frame, room)
         ]
         pieces.sort(key=lambda piece: piece.begin - piece.end)  # longest first; the sort is stable
         left = [0] * len(texts)
@@ -278,7 +245,7 @@ class ContextualEncoder:
             left[piece.text] += 1
         # A text of several windows waits until the last of them has been read.
         waiting: dict[int, list[Vectors]] = {}
-        for batch in _batches(pieces, frame, self._budget(batch_tokens)):
+        for batch in batches(pieces, frame, self._budget(batch_tokens)):
             for piece, parts in zip(batch, self._run(batch, documents, wanted), strict=True):
                 index = piece.text
                 if left[index] == 1 and index not in waiting:
@@ -295,7 +262,7 @@ class ContextualEncoder:
                 if not left[index]:
                     yield index, documents[index], waiting.pop(index), cut[index]
 
-    def _place(self, target: Vectors, part: Vectors, piece: _Piece, body: int) -> None:
+    def _place(self, target: Vectors, part: Vectors, piece: Window, body: int) -> None:
         before = len(self._prefix)
         shift = before - piece.begin
         target[before + piece.take_begin : before + piece.take_end] = part[
@@ -312,7 +279,7 @@ class ContextualEncoder:
         return 2048 if self.device.type == "cpu" else 32768
 
     def _run(
-        self, batch: list[_Piece], documents: list[Tokens], wanted: Sequence[Aggregation]
+        self, batch: list[Window], documents: list[Tokens], wanted: Sequence[Aggregation]
     ) -> Iterator[list[Vectors]]:
         import torch
 
@@ -344,7 +311,7 @@ class ContextualEncoder:
         for begin, end in zip(ends - lengths, ends, strict=True):
             yield [part[begin:end].copy() for part in vectors]
 
-    def _combine(self, output: Any, kind: Aggregation, keep: torch.Tensor) -> Vectors:
+    def _combine(self, output: BaseModelOutput, kind: Aggregation, keep: torch.Tensor) -> Vectors:
         import torch
 
         if kind.kind == "last":
@@ -356,7 +323,7 @@ class ContextualEncoder:
 
 
 @contextlib.contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
+def _evaluating(model: PreTrainedModel) -> Iterator[None]:
     """No dropout inside; a model that is being trained goes on as it was."""
     training = [module for module in model.modules() if module.training]
     for module in training:
@@ -373,53 +340,3 @@ def _cut(tokens: Tokens, before: int, room: int, after: int) -> Tokens:
     kept = np.r_[0 : before + room, total - after : total]
     ids, starts, ends, words, special = tokens
     return Tokens(ids[kept], starts[kept], ends[kept], words[kept], special[kept])
-
-
-def _pieces(index: int, body: int, room: int) -> list[_Piece]:
-    """Windows over `body` tokens, `room` at a time, each overlapping the next by half.
-
-    Between two neighbours the middle of the overlap divides: on its left the left window has more context for a token,
-    on its right the right one.
-
-    >>> [(piece.begin, piece.end, piece.take_begin, piece.take_end) for piece in _pieces(0, 10, 4)]
-    [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
-    """
-    if body <= room:
-        return [_Piece(index, 0, body, 0, body)]
-    step = max(1, room // 2)
-    begins = list(range(0, body - room, step)) + [body - room]
-    pieces = []
-    for place, begin in enumerate(begins):
-        end = begin + room
-        first = 0 if place == 0 else (begin + begins[place - 1] + room) // 2
-        last = body if place == len(begins) - 1 else (begins[place + 1] + end) // 2
-        pieces.append(_Piece(index, begin, end, first, last))
-    return pieces
-
-
-def _batches(pieces: list[_Piece], frame: int, budget: int) -> Iterator[list[_Piece]]:
-    """Pieces come longest first, so the first of a batch decides how long its rows are."""
-    batch: list[_Piece] = []
-    width = 0
-    for piece in pieces:
-        if batch and (len(batch) + 1) * width > budget:
-            yield batch
-            batch = []
-        if not batch:
-            width = piece.end - piece.begin + frame
-        batch.append(piece)
-    if batch:
-        yield batch
-
-
-def _window_limit(config: Any, tokenizer: Any) -> int:
-    limits = []
-    stated = getattr(tokenizer, "model_max_length", None)
-    if isinstance(stated, int) and 0 < stated < 1_000_000:  # some tokenizers state 10^30
-        limits.append(stated)
-    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    if isinstance(positions, int) and positions > 0:
-        if config.model_type in _OFFSET_POSITIONS:
-            positions -= (config.pad_token_id or 0) + 1
-        limits.append(positions)
-    return min(limits) if limits else _DEFAULT_WINDOW

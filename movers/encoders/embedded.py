@@ -10,11 +10,12 @@ from importlib import metadata
 from pathlib import Path
 
 from movers.encoders.cache import cache_folder, sha256_of
+from movers.errors import InputError
 
 __all__ = ["MINILM", "MPNET", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile", "mpnet_folder"]
 
 
-class MissingWeights(LookupError):
+class MissingWeights(InputError):
     """The package that carries the weights is not installed."""
 
 
@@ -43,7 +44,7 @@ class WheelFile:
 def _check(path: Path, expected: str) -> None:
     found = sha256_of(path)
     if found != expected:
-        raise ValueError(f"weights: {path.name}: expected sha256 {expected}, but got {found}; reinstall its package")
+        raise InputError(f"weights: {path.name}: expected sha256 {expected}, but got {found}; reinstall its package")
 
 
 WORDLLAMA_WEIGHTS = WheelFile(
@@ -110,7 +111,7 @@ def mpnet_folder(parts: WheelParts = MPNET, progress: bool | None = None) -> Pat
             file.extractall(unpacked)
         found = next(iter(unpacked.rglob("model.safetensors")), None)
         if found is None:
-            raise ValueError(f"weights: the parts of {parts.name} hold no model.safetensors")
+            raise InputError(f"weights: the parts of {parts.name} hold no model.safetensors")
         _check(found, parts.sha256)
         if folder.exists():  # left by a run that was interrupted
             shutil.rmtree(folder)

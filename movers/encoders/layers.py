@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from movers.errors import InputError
+
 if TYPE_CHECKING:
     import torch
 
@@ -67,7 +69,7 @@ class Aggregation:
 
 def _state(number: int, states: int) -> int:
     if not -states <= number < states:
-        raise ValueError(
+        raise InputError(
             f"layer: expected a number from {-states} to {states - 1} "
             f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
         )
@@ -90,7 +92,7 @@ def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -
         return Aggregation("join", joined=tuple(value))
     if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
         return Aggregation(value, kernel=kernel if value == "routing" else "gaussian")  # type: ignore[arg-type]
-    raise ValueError(
+    raise InputError(
         f"{metric}: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number "
         f"or several ('4+6'), but got {value!r}"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
@@ -11,13 +10,14 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders.cache import cache_folder, file_digest
 from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
+from movers.errors import InputError
 
 __all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama"]
 
@@ -111,8 +111,8 @@ def _base_name(path: Path) -> str:
     return re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", path.name)
 
 
-def _open(path: Path) -> io.BufferedIOBase:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def _convert(source: Path, folder: Path, progress: bool | None) -> None:
@@ -136,7 +136,7 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
                 dimension = len(vector)
                 rows.write(vector.tobytes())
         if not words:
-            raise ValueError(f"model: {source}: expected word vectors, but the file has none")
+            raise InputError(f"model: {source}: expected word vectors, but the file has none")
         table = np.memmap(target, dtype=np.float32, mode="r", shape=(len(words), dimension))
         np.save(ready / "vectors.npy", table)
         del table
@@ -177,7 +177,7 @@ def _is_text_line(line: bytes, dimension: int) -> bool:
 
 
 def _text_entries(
-    source: Path, begun: list[bytes], file: Any, dimension: int | None = None, count: int = 0
+    source: Path, begun: list[bytes], file: BinaryIO, dimension: int | None = None, count: int = 0
 ) -> Iterator[tuple[str, Vectors]]:
     """`begun` are the lines already read; a header gives the dimension and how many words there must be."""
 
@@ -194,7 +194,7 @@ def _text_entries(
             # The first line decides: a word, then numbers up to its end.
             dimension = len(line.split(b" ")) - 1
             if dimension < 1:
-                raise ValueError(
+                raise InputError(
                     f"model: {source}: line {number}: expected a word and its vector, but got {line[:60]!r}"
                 )
         # Some words hold spaces (GloVe 840B has ". . ."), so count the fields from the end.
@@ -204,7 +204,7 @@ def _text_entries(
                 raise ValueError
             vector = np.array(fields[1:], dtype=np.float32)
         except ValueError:
-            raise ValueError(
+            raise InputError(
                 f"model: {source}: line {number}: expected a word and {dimension} numbers, but got {line[:60]!r}"
             ) from None
         yield fields[0].decode("utf-8", "surrogateescape"), vector
@@ -213,13 +213,13 @@ def _text_entries(
         raise _ends_early(source, count, dimension, read)
 
 
-def _ends_early(source: Path, count: int, dimension: int | None, read: int) -> ValueError:
-    return ValueError(
+def _ends_early(source: Path, count: int, dimension: int | None, read: int) -> InputError:
+    return InputError(
         f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {read}"
     )
 
 
-def _binary_entries(source: Path, file: Any, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
+def _binary_entries(source: Path, file: BinaryIO, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
     size = 4 * dimension
     buffer = b""
     for row in range(count):
@@ -242,14 +242,14 @@ class SpacyVectors:
         try:
             import spacy
         except ImportError:
-            raise ImportError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
+            raise InputError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
         pipeline = spacy.load(
             name, exclude=["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
         )
         self._vocab = pipeline.vocab
         self.dimension = int(self._vocab.vectors_length)
         if not self.dimension:
-            raise ValueError(
+            raise InputError(
                 f"model: the spaCy pipeline {name!r} has no word vectors; take one that ends in _md or _lg"
             )
         data = np.ascontiguousarray(self._vocab.vectors.data)

@@ -16,41 +16,43 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 
 from __future__ import annotations
 
+import abc
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from movers.encoders.layers import Aggregation, parse_aggregation
-from movers.inputs import check_choice, check_pairs
-from movers.scores.options import CommonKwargs, CommonOptions, make_options
-from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows, one_by_one
+from movers.encoders.static import StaticEncoder
+from movers.errors import InputError
+from movers.scores.bags import Bag, alignment_of, no_alignment
+from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.options import MultiRef, References, documented, option
 from movers.scores.rescaling import read_baseline
-from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
-from movers.scores.weighing import Corpus, check_weights, weigh
+from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
+from movers.texts import check_language
 from movers.transport import assignment, emd, greedy, unit_rows
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
 __all__ = [
+    "BertScoreEmd",
+    "BertScoreHungarian",
     "BertScoreOptions",
     "bertscore_emd",
     "bertscore_hungarian",
-    "bertscore_scorer",
     "emd_scores",
     "f1_of",
     "greedy_scores",
     "hungarian_scores",
 ]
 
-Masses = NDArray[np.float64]
-Alignment = Literal["optimal", "greedy"]
-_DEFAULT_MODEL = "all-MiniLM-L6-v2"
+Floats = NDArray[np.float64]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -63,7 +65,7 @@ def f1_of(precision: float, recall: float) -> float:
     return 2.0 * precision * recall / total if total > 0 else 0.0
 
 
-def greedy_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float, Masses]:
+def greedy_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
     """Precision and recall where every token takes its best partner, and what moves for the precision, T (m, k).
 
     >>> precision, recall, _ = greedy_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2), np.ones(2))
@@ -79,7 +81,7 @@ def greedy_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, floa
     return precision, recall, flow
 
 
-def hungarian_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float, Masses]:
+def hungarian_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
     """Eq. 1 and 2: precision, recall and the 0/1 alignment T (m, k).
 
     >>> precision, recall, _ = hungarian_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2), np.ones(2))
@@ -95,7 +97,7 @@ def hungarian_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, f
     return precision, recall, flow
 
 
-def emd_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float, Masses]:
+def emd_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
     """Eq. 3–5: precision, recall and the plan T (m, k). Tokens of zero mass are left out of sums, m and k."""
     rows, columns = np.flatnonzero(a > 0), np.flatnonzero(b > 0)
     kept = similarity[np.ix_(rows, columns)]
@@ -113,201 +115,190 @@ def emd_scores(similarity: Masses, a: Masses, b: Masses) -> tuple[float, float, 
 # Options
 
 
-class BertScoreKwargs(CommonKwargs, total=False):
-    """Keyword arguments of `bertscore_*`; see `BertScoreOptions`."""
-
-    layer: Any
-    alignment: Alignment
-    greedy_special: bool
-    rescale_with_baseline: bool
-    baseline_path: Any
-    lang: str | None
-    lowercase: bool
-    model_type: Any
-    num_layers: int | None
-    batch_size: int | None
-    nthreads: int | None
-    verbose: bool
-    all_layers: bool
-    use_fast_tokenizer: bool
-
-
 @dataclass(frozen=True, kw_only=True)
-class BertScoreOptions(CommonOptions):
-    """Options of `bertscore_hungarian` and `bertscore_emd`, beside those of `CommonOptions`.
+class BertScoreOptions(TokenOptions):
+    """Options of `bertscore_hungarian` and `bertscore_emd`, with the names that evaluate's bertscore has for some."""
 
-    Parameters
-    ----------
-    weights : {"norm", "uniform", "idf"}
-        Mass of a token: vector norm (default of `bertscore_emd`), equal (default of `bertscore_hungarian`), or IDF.
-    idf : True, False, "corpus", path or IdfTable
-        True means "corpus": a table of this call's references, for both sides.
-    layer : int, "last", "mean", "pmeans" or "routing"
-        Index into the hidden states (0 = embeddings, negative from the end).
-    alignment : {"optimal", "greedy"}
-        "greedy" gives plain BERTScore from the same vectors.
-    greedy_special : bool
-        Whether special tokens can be matched in a greedy alignment, as in the `bert-score` package.
-    rescale_with_baseline : bool
-        Rescale P, R and F1 by the baseline in `baseline_path`: (x − b) / (1 − b).
-    baseline_path : path
-        A file that `movers baseline` wrote, or one in the `bert-score` package's format (greedy only).
-    lang : str, optional
-        Accepted for calls written for evaluate's bertscore; the default encoder knows English.
-    lowercase : bool
-        Lower-case words for a static encoder.
-    model_type, num_layers, batch_size, nthreads, verbose, all_layers, use_fast_tokenizer
-        The names evaluate's bertscore has: `model_type` = model, `num_layers` = layer, `nthreads` = threads,
-        `verbose` = progress; batches are formed by tokens whatever `batch_size` says.
-    """
+    weights: Literal["norm", "uniform", "idf"] | None = option(
+        None, "mass of a token: vector norm (default of `bertscore_emd`), equal (of `bertscore_hungarian`), or IDF"
+    )
+    idf: object = option(
+        None,
+        "table of inverse document frequencies; True or `corpus` counts the references of this call, for both sides",
+        values="True, False, 'corpus', path, IdfTable or None",
+    )
+    layer: object = option(
+        "last",
+        "which hidden states give a token its vector (0 = embeddings, negative from the end)",
+        values="'last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6')",
+    )
+    alignment: Literal["optimal", "greedy"] = option("optimal", "`greedy` gives plain BERTScore from the same vectors")
+    greedy_special: bool = option(
+        True, "whether special tokens can be matched in a greedy alignment, as in the `bert-score` package"
+    )
+    rescale_with_baseline: bool = option(False, "rescale P, R and F1 by `baseline_path`: (x − b) / (1 − b)")
+    baseline_path: object = option(
+        None,
+        "a file that `movers baseline` wrote, or one in the `bert-score` package's format (greedy only)",
+        values="path or None",
+    )
+    lang: str | None = option(
+        None, "language code, as evaluate's bertscore takes it; the default encoder knows English"
+    )
+    model_type: object = option(None, "evaluate's name for `model`", values="as model", alias_of="model")
+    num_layers: object = option(None, "evaluate's name for `layer`", values="int or None", alias_of="layer")
+    nthreads: int | None = option(None, "evaluate's name for `threads`", alias_of="threads")
+    verbose: bool = option(False, "evaluate's name for `progress`", alias_of="progress")
+    batch_size: int | None = option(None, "accepted; batches are formed by tokens, see `batch_tokens`")
+    all_layers: bool = option(False, "accepted if False; ask for one layer at a time")
+    use_fast_tokenizer: bool = option(True, "accepted; tokenizers are always the fast ones")
 
-    model: Any = _DEFAULT_MODEL
-    multi_ref: MultiRef = "max"
-    layer: Any = "last"
-    alignment: Alignment = "optimal"
-    greedy_special: bool = True
-    rescale_with_baseline: bool = False
-    baseline_path: Any = None
-    lang: str | None = None
-    lowercase: bool = True
-    model_type: Any = None
-    num_layers: int | None = None
-    batch_size: int | None = None
-    nthreads: int | None = None
-    verbose: bool = False
-    all_layers: bool = False
-    use_fast_tokenizer: bool = True
-
-    def layers(self) -> Aggregation:
-        """What the encoder's layers become."""
-        return parse_aggregation("bertscore", self.layer if self.num_layers is None else self.num_layers)
-
-    def check(self, metric: str) -> BertScoreOptions:
-        """Validated options, evaluate's names translated."""
-        if self.device is None:  # evaluate's way to say "auto"
-            return replace(self, device="auto").check(metric)
-        self.check_common(metric)
-        changes: dict[str, Any] = {}
-        if self.model_type is not None:
-            changes["model"] = self.model_type
-        if self.num_layers is not None:
-            changes["layer"] = self.num_layers
-        if self.nthreads is not None and self.threads is None:
-            changes["threads"] = self.nthreads
-        if self.verbose and self.progress is None:
-            changes["progress"] = True
-        if isinstance(self.idf, bool):
-            changes["idf"] = "corpus" if self.idf else None
+    def settle(self, metric: str) -> Self:
+        """Evaluate's names translated."""
         if self.all_layers:
-            raise ValueError(f"{metric}: all_layers: expected False; ask for one layer at a time")
-        if self.lang is not None and not isinstance(self.lang, str):
-            raise ValueError(f"{metric}: lang: expected a language code such as 'en', but got {self.lang!r}")
-        for option in ("greedy_special", "rescale_with_baseline", "lowercase"):
-            check_choice(metric, option, getattr(self, option), (True, False))
-        check_choice(metric, "alignment", self.alignment, Alignment)
-        parse_aggregation(metric, changes.get("layer", self.layer))
+            raise InputError(f"{metric}: all_layers: expected False; ask for one layer at a time")
         if self.rescale_with_baseline and self.baseline_path is None:
-            raise ValueError(
+            raise InputError(
                 f"{metric}: rescale_with_baseline: expected baseline_path too; "
                 "`movers baseline` computes such a file for any model and corpus"
             )
-        idf = changes.get("idf", self.idf)
-        default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"
-        changes["weights"] = check_weights(metric, self.weights, idf, default, ("norm", "uniform", "idf"))
-        if self.lang not in (None, "en") and changes.get("model", self.model) == _DEFAULT_MODEL:
+        if self.lang is not None:
+            check_language(metric, self.lang)
+        model = self.model if self.model_type is None else self.model_type
+        idf = ("corpus" if self.idf else None) if isinstance(self.idf, bool) else self.idf
+        if self.lang not in (None, "en") and model == TokenOptions.model:
             warnings.warn(
-                f"{metric}: the default encoder {_DEFAULT_MODEL} knows English; pass model= for {self.lang!r}",
-                stacklevel=2,
+                f"{metric}: the default encoder {model} knows English; pass model= for {self.lang!r}", stacklevel=2
             )
-        return replace(self, model_type=None, num_layers=None, nthreads=None, verbose=False, **changes)
+        default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"
+        return replace(
+            self,
+            model=model,
+            layer=parse_aggregation(metric, self.layer if self.num_layers is None else self.num_layers),
+            idf=idf,
+            weights=choose_weights(metric, self.weights, idf, default),
+            threads=self.nthreads if self.threads is None else self.threads,
+            progress=True if self.verbose and self.progress is None else self.progress,
+            model_type=None,
+            num_layers=None,
+            nthreads=None,
+            verbose=False,
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The metrics
 
 
-class Bag(NamedTuple):
-    """Tokens of a text: unit vectors (n, d), masses (n,), places (n,) in the token list."""
+@dataclass(frozen=True, kw_only=True)
+class BertScore(PairMetric[TokenText]):
+    """What both metrics share; a subclass says how tokens are aligned."""
 
-    vectors: NDArray[Any]
-    masses: Masses
-    places: NDArray[np.intp]
+    options: BertScoreOptions
+    reader: TokenReader
+    baseline: tuple[float, float, float] | None
+    options_class = BertScoreOptions
 
+    @staticmethod
+    @abc.abstractmethod
+    def optimal_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
+        """Precision, recall and the alignment T (m, k)."""
 
-def bertscore_scorer(metric: str, options: BertScoreOptions, corpus: Corpus | None = None) -> Scorer:
-    """`bertscore_hungarian` or `bertscore_emd` with its options settled."""
-    options = options.check(metric)
-    source = token_source(metric, options, options.layers(), corpus)
-    baseline = _read_baseline(metric, options, source.encoder)
-    is_greedy = options.alignment == "greedy"
-    filters = Filters(special_tokens=is_greedy and options.greedy_special)
+    @property
+    def multi_ref(self) -> MultiRef:
+        return self.options.multi_ref
 
-    def bag(text: TokenText, side: int) -> Bag:
-        units = text.units(filters)
-        assert units is not None  # the text is not empty, and nothing but special tokens is filtered
-        masses = weigh(
-            options.weights, np.ones(len(units.keys)), lambda: units.vectors, lambda: units.keys, source.table(side)
-        )
-        # Special tokens are matched at most, they never weigh.
-        masses = np.where(text.special[units.places], 0.0, masses)
-        if not masses.any():
-            masses = np.where(text.special[units.places], 0.0, 1.0)
-            warn_no_mass()
-        return Bag(unit_rows(units.vectors), masses, units.places)
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        return self.reader.read(texts)
 
-    def warn_no_mass() -> None:
-        warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)
+    def was_cut(self, text: TokenText) -> bool:
+        return text.cut
 
-    def compare(first: TokenText, second: TokenText, aligned: bool) -> Comparison:
-        if first.empty or second.empty:
-            value = 1.0 if first.blank and second.blank else 0.0
+    def extra(self) -> dict[str, object]:
+        return {"hashcode": self.signature}  # as evaluate's bertscore calls it
+
+    def bag(self, text: TokenText, side: Side) -> Bag:
+        """The tokens with unit vectors and their masses, not normalised; special ones are matched at most."""
+        found = text.bags.get((side, True))
+        if found is None:
+            matched = self.options.alignment == "greedy" and self.options.greedy_special
+            units = text.units(Filters(special_tokens=matched))
+            assert units is not None  # the text is not empty, and nothing but special tokens is filtered
+            masses = weigh(self.options.weights or "uniform", np.ones(len(units)), units, self.reader.table(side))
+            masses = np.where(units.special(), 0.0, masses)
+            if not masses.any():
+                masses = np.where(units.special(), 0.0, 1.0)
+                warn_no_mass(self.name)
+            found = text.bags[side, True] = Bag(UnitTokens(units.text, units.places), masses)
+        return found
+
+    def compare(self, prediction: TokenText, reference: TokenText, costs: Floats | None = None) -> Comparison:
+        aligned = self.options.return_alignment
+        if prediction.empty or reference.empty:
+            value = 1.0 if prediction.blank and reference.blank else 0.0
             parts = {"precision": value, "recall": value, "f1": value}
-            return Comparison(value, parts, empty=True, alignment=no_flows() if aligned else None)
-        a = first.remember(0, lambda: bag(first, 0))
-        b = second.remember(1, lambda: bag(second, 1))
-        similarity = np.asarray(a.vectors @ b.vectors.T, dtype=np.float64)
-        if is_greedy:
-            precision, recall, flow = greedy_scores(similarity, a.masses, b.masses)
-        elif metric == "bertscore_hungarian":
-            precision, recall, flow = hungarian_scores(similarity, a.masses, b.masses)
-        else:
-            precision, recall, flow = emd_scores(similarity, a.masses, b.masses)
+            return Comparison(value, parts, empty=True, alignment=no_alignment() if aligned else None)
+        first, second = self.bag(prediction, 0), self.bag(reference, 1)
+        similarity = np.asarray(first.units.vectors() @ second.units.vectors().T, dtype=np.float64)
+        align = greedy_scores if self.options.alignment == "greedy" else self.optimal_scores
+        precision, recall, flow = align(similarity, first.masses, second.masses)
         f1 = f1_of(precision, recall)
-        alignment = _alignment(first, second, a, b, similarity, flow) if aligned else None
-        if baseline is not None:
-            precision, recall, f1 = (
-                (value - base) / (1.0 - base) for value, base in zip((precision, recall, f1), baseline, strict=True)
-            )
+        alignment = None
+        if aligned:
+            moved = float((flow * (1.0 - similarity)).sum())
+            alignment = alignment_of(first, second, flow, 1.0 - similarity, moved)
+        if self.baseline is not None:
+            values = zip((precision, recall, f1), self.baseline, strict=True)
+            precision, recall, f1 = ((value - base) / (1.0 - base) for value, base in values)
         return Comparison(f1, {"precision": precision, "recall": recall, "f1": f1}, alignment=alignment)
 
-    name = _signature(metric, options, source, baseline)
-    return Scorer(
-        name=metric,
-        signature=name,
-        also={"hashcode": name},  # as evaluate's bertscore calls it
-        represent=source.represent,
-        compare=one_by_one(compare),
-        was_cut=lambda text: text.cut,
-        multi_ref=options.multi_ref,
-        threads=options.threads,
-        progress=options.progress,
-    )
+    @classmethod
+    def build(cls, name: str, options: BertScoreOptions, corpus: Corpus | None = None) -> Self:
+        layer = parse_aggregation(name, options.layer)
+        reader = TokenReader.load(name, options, layer, corpus)
+        baseline = _read_baseline(name, options, reader, layer) if options.rescale_with_baseline else None
+        fields = {**reader.fields(), "align": options.alignment}
+        if options.alignment == "greedy":
+            fields["special"] = "match" if options.greedy_special else "drop"
+        fields["weights"] = options.weights
+        if reader.tables is not None:
+            fields["idf"] = reader.tables.digest
+        if baseline is not None:
+            fields["baseline"] = ",".join(f"{value:.4f}" for value in baseline)
+        fields["refs"] = options.multi_ref
+        return cls(name=name, signature=signature(name, fields), options=options, reader=reader, baseline=baseline)
 
 
-def _alignment(first: TokenText, second: TokenText, a: Bag, b: Bag, similarity: Masses, flow: Masses) -> dict[str, Any]:
-    return {
-        "distance": float((flow * (1.0 - similarity)).sum()),
-        "prediction": first.describe(a.places, a.masses / a.masses.sum()),
-        "reference": second.describe(b.places, b.masses / b.masses.sum()),
-        "flows": list_flows(flow, 1.0 - similarity),
-    }
+@dataclass(frozen=True)
+class UnitTokens(TokenUnits):
+    """Tokens whose vectors have length 1."""
+
+    @cached_property
+    def matrix(self) -> NDArray[np.float32]:
+        return unit_rows(super().vectors())
+
+    def vectors(self) -> NDArray[np.float32]:
+        return self.matrix
 
 
-def _read_baseline(metric: str, options: BertScoreOptions, encoder: Any) -> tuple[float, float, float] | None:
-    if not options.rescale_with_baseline:
-        return None
-    layer = options.layers()
-    state = layer.needed(encoder.states)[0] if layer.kind in ("last", "layer") and hasattr(encoder, "states") else None
+class BertScoreHungarian(BertScore):
+    """F_disc: one-to-one."""
+
+    optimal_scores = staticmethod(hungarian_scores)
+
+
+class BertScoreEmd(BertScore):
+    """F_cont: one-to-many."""
+
+    optimal_scores = staticmethod(emd_scores)
+
+
+def _read_baseline(
+    metric: str, options: BertScoreOptions, reader: TokenReader, layer: Aggregation
+) -> tuple[float, float, float]:
+    encoder, state = reader.encoder, None
+    if layer.kind in ("last", "layer") and not isinstance(encoder, StaticEncoder):
+        state = layer.needed(encoder.states)[0]
     expected = {
         "metric": metric,
         "alignment": options.alignment,
@@ -318,46 +309,15 @@ def _read_baseline(metric: str, options: BertScoreOptions, encoder: Any) -> tupl
     return read_baseline(metric, options.baseline_path, expected, state)
 
 
-def _signature(
-    metric: str, options: BertScoreOptions, source: TokenSource, baseline: tuple[float, float, float] | None
-) -> str:
-    fields = source_fields(source, options)
-    fields["align"] = options.alignment
-    if options.alignment == "greedy":
-        fields["special"] = "match" if options.greedy_special else "drop"
-    fields["weights"] = options.weights
-    if source.tables is not None:
-        fields["idf"] = source.tables.digest
-    if baseline is not None:
-        fields["baseline"] = ",".join(f"{value:.4f}" for value in baseline)
-    fields["refs"] = options.multi_ref
-    return signature(metric, fields)
-
-
-def _score(metric: str, predictions: Any, references: Any, return_alignment: bool, options: Any) -> dict[str, Any]:
-    settled = make_options(BertScoreOptions, metric, options).check(metric)
-    check_choice(metric, "return_alignment", return_alignment, (True, False))
-    texts, groups = check_pairs(metric, predictions, references)
-    return bertscore_scorer(metric, settled, Corpus.of(texts, groups)).score(texts, groups, return_alignment)
-
-
-def bertscore_hungarian(
-    predictions: Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
-    *,
-    return_alignment: bool = False,
-    **options: Unpack[BertScoreKwargs],
-) -> dict[str, Any]:
+@documented(BertScoreOptions)
+def bertscore_hungarian(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
     """BERTScore with the optimal one-to-one alignment (F_disc): a token counts once, however often it is repeated.
 
     Parameters
     ----------
     predictions : n texts
     references : n texts, or n lists of texts
-    return_alignment : bool
-        Add `alignments`: what was matched with what.
-    **options
-        See `BertScoreOptions`.
+    {options}
 
     Returns
     -------
@@ -371,22 +331,23 @@ def bertscore_hungarian(
     >>> round(result["f1"][0], 5)
     1.0
     """
-    return _score("bertscore_hungarian", predictions, references, return_alignment, options)
+    return run(BertScoreHungarian, "bertscore_hungarian", predictions, references, options)
 
 
-def bertscore_emd(
-    predictions: Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
-    *,
-    return_alignment: bool = False,
-    **options: Unpack[BertScoreKwargs],
-) -> dict[str, Any]:
+@documented(BertScoreOptions)
+def bertscore_emd(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
     """BERTScore with the optimal one-to-many alignment (F_cont): token mass, by default the vector norm, is moved.
 
-    Parameters and result as for `bertscore_hungarian`.
+    Parameters
+    ----------
+    predictions : n texts
+    references : n texts, or n lists of texts
+    {options}
 
+    Examples
+    --------
     >>> result = bertscore_emd(["hello there"], ["hello there"])
     >>> round(result["f1"][0], 5)
     1.0
     """
-    return _score("bertscore_emd", predictions, references, return_alignment, options)
+    return run(BertScoreEmd, "bertscore_emd", predictions, references, options)

@@ -18,49 +18,38 @@ Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
-from movers.encoders.layers import Aggregation, parse_aggregation
-from movers.inputs import check_choice, check_pairs, check_positive
+from movers.encoders.layers import Kernel, parse_aggregation
+from movers.errors import InputError
+from movers.scores.bags import Bag, alignment_of, no_alignment
 from movers.scores.bertscore import f1_of, greedy_scores
-from movers.scores.options import CommonKwargs, CommonOptions, make_options
-from movers.scores.pairs import Comparison, MultiRef, Scorer, list_flows, no_flows, one_by_one
-from movers.scores.tokens import Filters, TokenSource, TokenText, source_fields, token_source
-from movers.scores.weighing import (
-    Corpus,
-    check_stop_words,
-    check_weights,
-    name_stop_words,
-    normalised,
-    weigh,
-)
+from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.options import MultiRef, References, documented, option
+from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
-from movers.texts import stop_words
+from movers.texts import name_stop_words, stop_words
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Weights
+from movers.weights import Corpus, Weights, choose_weights, normalised, weigh
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+__all__ = ["MoverScore", "MoverScoreOptions", "moverscore", "n_grams"]
 
-__all__ = ["MoverScoreOptions", "moverscore", "moverscore_scorer", "n_grams"]
-
-Variant = Literal["v1", "v2"]
 Similarity = Literal["one_minus", "inverse", "exp"]
-Alignment = Literal["soft", "hard"]
-Vectors = NDArray[Any]
-Masses = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The definitions
 
 
-def n_grams(vectors: Vectors, weights: Masses, n: int | None) -> tuple[Vectors, Masses]:
+def n_grams(vectors: Vectors, weights: Floats, n: int | None) -> tuple[Any, Floats]:
     """Eq. 1 and 2: unit vectors and masses (not yet normalised) of the n-grams of k units.
 
     Parameters
@@ -91,113 +80,89 @@ def similarity_of(distance: float, kind: Similarity) -> float:
     return 1.0 / (1.0 + distance) if kind == "inverse" else math.exp(-distance)
 
 
-class Bag(NamedTuple):
-    """n-grams of a text: unit vectors (k, d), masses (k,) of sum 1, places of all kept tokens, their size."""
+@dataclass(frozen=True)
+class NGramUnits:
+    """n-grams of a text's kept tokens: (k, d) unit vectors; n-gram i begins at token i and spans `size` tokens."""
 
-    vectors: Vectors
-    masses: Masses
-    places: NDArray[np.intp]
+    tokens: TokenUnits
+    matrix: Floats | Vectors
     size: int
+
+    def vectors(self) -> Any:
+        return self.matrix
+
+    def keys(self) -> list[object]:
+        return self.tokens.keys()[: len(self.matrix)]
+
+    def describe(self) -> list[dict[str, object]]:
+        units = self.tokens.describe()
+        if self.size == 1:
+            return units
+        words = [str(unit["text"]) for unit in units]
+        return [
+            {
+                "text": " ".join(words[first : first + self.size]),
+                "kind": f"{self.size}-gram",
+                "sentence": unit["sentence"],
+            }
+            for first, unit in enumerate(units[: len(self.matrix)])
+        ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Options
 
 
-class MoverScoreKwargs(CommonKwargs, total=False):
-    """Keyword arguments of `moverscore`; see `MoverScoreOptions`."""
-
-    variant: Variant
-    n_gram: int | Literal["sentence"]
-    aggregation: Any
-    routing_kernel: Literal["gaussian", "epanechnikov"]
-    distance: Distance | None
-    similarity: Similarity | None
-    alignment: Alignment
-    stopwords: Any
-    punctuation: Any
-    drop_subwords: bool
-    special_tokens: bool
-    lowercase: bool
-
-
 @dataclass(frozen=True, kw_only=True)
-class MoverScoreOptions(CommonOptions):
-    """Options of `moverscore`, beside those of `CommonOptions`.
+class MoverScoreOptions(TokenOptions):
+    """Options of `moverscore`."""
 
-    Parameters
-    ----------
-    variant : {"v1", "v2"}
-        The authors' first or second script; decides aggregation, distance and similarity where they are not set.
-    n_gram : int or "sentence"
-        Size of the units; "sentence" makes one unit of a text (the authors' SMD).
-    aggregation : "pmeans", "routing", "last", "mean", a layer number or several ("4+6"), optional
-        How the layers of a token become one vector; `pmeans` for v1, `last` for v2.
-    routing_kernel : {"gaussian", "epanechnikov"}
-    distance : {"sqeuclidean", "euclidean", "cosine"}, optional
-    similarity : {"one_minus", "inverse", "exp"}, optional
-    alignment : {"soft", "hard"}
-        "hard" is the weighted greedy match (hard mover distances, Prop. 1): precision, recall and F1 on these vectors.
-    stopwords : "english", list of words or None
-    punctuation : True, False or "ascii"
-        Drop tokens of punctuation and symbols; "ascii" is the authors' rule (single ASCII marks).
-    drop_subwords : bool
-        Keep only the first piece of a word.
-    special_tokens : bool
-        Keep the tokenizer's special tokens as units.
-    lowercase : bool
-        Lower-case words for a static encoder.
-    """
+    multi_ref: MultiRef = option("mean", "how the scores against several references become one")
+    weights: Weights | None = option(None, "mass of a token: equal (the default), IDF, or vector norm")
+    variant: Literal["v1", "v2"] = option(
+        "v1", "the authors' first or second script: decides aggregation, distance and similarity where they are not set"
+    )
+    n_gram: object = option(
+        1, "size of the units; 'sentence' makes one unit of a text (the authors' SMD)", values="int or 'sentence'"
+    )
+    aggregation: object = option(
+        None,
+        "how the layers of a token become one vector; `pmeans` for v1, `last` for v2",
+        values="'pmeans', 'routing', 'last', 'mean', a layer number, several ('4+6') or None",
+    )
+    routing_kernel: Kernel = option("gaussian", "kernel of `aggregation='routing'`")
+    distance: Distance | None = option(
+        None, "cost of moving one unit of mass; `sqeuclidean` for v1, `euclidean` for v2"
+    )
+    similarity: Similarity | None = option(None, "1 − d, 1 / (1 + d) or exp(−d); `one_minus` for v1, `inverse` for v2")
+    alignment: Literal["soft", "hard"] = option(
+        "soft", "`hard` is the weighted greedy match (Prop. 1): precision, recall and F1 on these vectors"
+    )
+    stopwords: object = option(None, "words to drop", values="'english', list of words or None")
+    punctuation: Literal[True, False, "ascii"] = option(
+        True, "drop tokens of punctuation and symbols; `ascii` is the authors' rule (single ASCII marks)"
+    )
+    drop_subwords: bool = option(True, "keep only the first piece of a word")
+    special_tokens: bool = option(True, "keep the tokenizer's special tokens as units")
 
-    model: Any = "all-MiniLM-L6-v2"
-    multi_ref: MultiRef = "mean"
-    variant: Variant = "v1"
-    n_gram: Any = 1
-    aggregation: Any = None
-    routing_kernel: Literal["gaussian", "epanechnikov"] = "gaussian"
-    distance: Distance | None = None
-    similarity: Similarity | None = None
-    alignment: Alignment = "soft"
-    stopwords: Any = None
-    punctuation: Any = True
-    drop_subwords: bool = True
-    special_tokens: bool = True
-    lowercase: bool = True
+    def settle(self, metric: str) -> Self:
+        """What the variant implies, filled in."""
+        if self.n_gram != "sentence" and (type(self.n_gram) is not int or self.n_gram < 1):
+            raise InputError(
+                f"{metric}: n_gram: expected a whole number above zero or 'sentence', but got {self.n_gram!r}"
+            )
+        first = self.variant == "v1"
+        aggregation = self.aggregation if self.aggregation is not None else ("pmeans" if first else "last")
+        stop_words(self.stopwords, metric)
+        return replace(
+            self,
+            aggregation=parse_aggregation(metric, aggregation, self.routing_kernel),
+            distance=self.distance or ("sqeuclidean" if first else "euclidean"),
+            similarity=self.similarity or ("one_minus" if first else "inverse"),
+            weights=choose_weights(metric, self.weights, self.idf, "uniform"),
+        )
 
-    def check(self, metric: str = "moverscore") -> MoverScoreOptions:
-        """Validated options, with what the variant implies filled in."""
-        self.check_common(metric)
-        check_choice(metric, "variant", self.variant, Variant)
-        if self.n_gram != "sentence":
-            try:
-                check_positive(metric, "n_gram", self.n_gram, none_allowed=False)
-            except ValueError:
-                message = f"{metric}: n_gram: expected a whole number above zero or 'sentence', but got {self.n_gram!r}"
-                raise ValueError(message) from None
-        aggregation = self.aggregation
-        if aggregation is None:
-            aggregation = "pmeans" if self.variant == "v1" else "last"
-        check_choice(metric, "routing_kernel", self.routing_kernel, ("gaussian", "epanechnikov"))
-        parse_aggregation(metric, aggregation)
-        distance = self.distance or ("sqeuclidean" if self.variant == "v1" else "euclidean")
-        check_choice(metric, "distance", distance, Distance)
-        similarity = self.similarity or ("one_minus" if self.variant == "v1" else "inverse")
-        check_choice(metric, "similarity", similarity, Similarity)
-        check_choice(metric, "alignment", self.alignment, Alignment)
-        check_choice(metric, "punctuation", self.punctuation, (True, False, "ascii"))
-        for option in ("drop_subwords", "special_tokens", "lowercase"):
-            check_choice(metric, option, getattr(self, option), (True, False))
-        check_stop_words(metric, self.stopwords)
-        weights = check_weights(metric, self.weights, self.idf, "uniform", get_args(Weights))
-        return replace(self, aggregation=aggregation, distance=distance, similarity=similarity, weights=weights)
-
-    def layers(self) -> Aggregation:
-        """What the encoder's layers become."""
-        return parse_aggregation("moverscore", self.check().aggregation, self.routing_kernel)
-
-    def filters(self, filtered: bool = True) -> Filters:
-        if not filtered:
-            return Filters(special_tokens=self.special_tokens)
+    def filters(self) -> Filters:
         return Filters(stop_words(self.stopwords), self.punctuation, self.drop_subwords, self.special_tokens)
 
 
@@ -205,124 +170,100 @@ class MoverScoreOptions(CommonOptions):
 # The metric
 
 
-def moverscore_scorer(metric: str, options: MoverScoreOptions, corpus: Corpus | None = None) -> Scorer:
-    """`moverscore` with its options settled; the texts of the whole call are needed for `idf="corpus"` only."""
-    options = options.check(metric)
-    aggregation = parse_aggregation(metric, options.aggregation, options.routing_kernel)
-    source = token_source(metric, options, aggregation, corpus, both_sides=True)  # a table a side, as the authors do
-    size = None if options.n_gram == "sentence" else int(options.n_gram)
+@dataclass(frozen=True, kw_only=True)
+class MoverScore(PairMetric[TokenText]):
+    """n-grams in context, moved at least cost."""
 
-    def bag(text: TokenText, side: int, filtered: bool) -> Bag | None:
-        units = text.units(options.filters(filtered))
+    options: MoverScoreOptions
+    reader: TokenReader
+    filters: Filters
+    options_class = MoverScoreOptions
+
+    @property
+    def multi_ref(self) -> MultiRef:
+        return self.options.multi_ref
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        return self.reader.read(texts)
+
+    def was_cut(self, text: TokenText) -> bool:
+        return text.cut
+
+    def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
+        """The n-grams of the kept tokens, or of all; None if there are none."""
+        if (side, filtered) not in text.bags:
+            filters = self.filters if filtered else Filters(special_tokens=self.options.special_tokens)
+            text.bags[side, filtered] = self._bag(text.units(filters), side)
+        return text.bags[side, filtered]
+
+    def _bag(self, units: TokenUnits | None, side: Side) -> Bag | None:
         if units is None:
             return None
-        weights = weigh(
-            options.weights, np.ones(len(units.keys)), lambda: units.vectors, lambda: units.keys, source.table(side)
-        )
-        vectors, masses = n_grams(units.vectors, weights, size)
-        length = len(units.keys) if size is None else min(size, len(units.keys))
-        return Bag(vectors, normalised(metric, masses), units.places, length)
+        weights = weigh(self.options.weights or "uniform", np.ones(len(units)), units, self.reader.table(side))
+        size = len(units) if self.options.n_gram == "sentence" else min(int(str(self.options.n_gram)), len(units))
+        vectors, masses = n_grams(units.vectors(), weights, size)
+        return Bag(NGramUnits(units, vectors, size), normalised(self.name, masses))
 
-    def compare(first: TokenText, second: TokenText, aligned: bool) -> Comparison:
-        if first.empty or second.empty:
-            value = 1.0 if first.blank and second.blank else 0.0
-            parts = {"precision": value, "recall": value, "f1": value} if options.alignment == "hard" else {}
-            return Comparison(value, parts, empty=True, alignment=no_flows() if aligned else None)
-        filtered = True
-        bags = [
-            first.remember((0, True), lambda: bag(first, 0, True)),
-            second.remember((1, True), lambda: bag(second, 1, True)),
-        ]
-        if bags[0] is None or bags[1] is None:
-            filtered = False
-            bags = [bag(first, 0, False), bag(second, 1, False)]
-        a, b = bags
-        assert a is not None and b is not None
-        if options.alignment == "hard":
-            similarity = np.asarray(a.vectors, np.float64) @ np.asarray(b.vectors, np.float64).T
-            precision, recall, flow = greedy_scores(similarity, a.masses, b.masses)
+    def compare(self, prediction: TokenText, reference: TokenText, costs: Floats | None = None) -> Comparison:
+        aligned = self.options.return_alignment
+        if prediction.empty or reference.empty:
+            value = 1.0 if prediction.blank and reference.blank else 0.0
+            alignment = no_alignment() if aligned else None
+            return Comparison(value, self._parts(value, value, value), empty=True, alignment=alignment)
+        first, second = self.bag(prediction, 0), self.bag(reference, 1)
+        unfiltered = first is None or second is None
+        if first is None or second is None:
+            first, second = self.bag(prediction, 0, filtered=False), self.bag(reference, 1, filtered=False)
+            assert first is not None and second is not None  # neither text is empty
+        x, y = first.units.vectors(), second.units.vectors()
+        if self.options.alignment == "hard":
+            similarity = np.asarray(x, np.float64) @ np.asarray(y, np.float64).T
+            precision, recall, flow = greedy_scores(similarity, first.masses, second.masses)
             value = f1_of(precision, recall)
-            alignment = _alignment(first, second, a, b, None, flow, 1.0 - similarity) if aligned else None
-            return Comparison(
-                value, {"precision": precision, "recall": recall, "f1": value}, False, not filtered, alignment
-            )
-        costs = pairwise_distances(a.vectors, b.vectors, options.distance or "sqeuclidean")
-        plan = emd_of_normalised(a.masses, b.masses, costs)
-        alignment = _alignment(first, second, a, b, plan.cost, plan.flow, costs) if aligned else None
-        return Comparison(
-            similarity_of(plan.cost, options.similarity or "one_minus"), {}, False, not filtered, alignment
+            alignment = alignment_of(first, second, flow, 1.0 - similarity, None) if aligned else None
+            return Comparison(value, self._parts(precision, recall, value), False, unfiltered, alignment)
+        costs = pairwise_distances(x, y, self.options.distance or "sqeuclidean")
+        plan = emd_of_normalised(first.masses, second.masses, costs)
+        alignment = alignment_of(first, second, plan.flow, costs, plan.cost) if aligned else None
+        value = similarity_of(plan.cost, self.options.similarity or "one_minus")
+        return Comparison(value, unfiltered=unfiltered, alignment=alignment)
+
+    def _parts(self, precision: float, recall: float, f1: float) -> dict[str, float]:
+        return {"precision": precision, "recall": recall, "f1": f1} if self.options.alignment == "hard" else {}
+
+    @classmethod
+    def build(cls, name: str, options: MoverScoreOptions, corpus: Corpus | None = None) -> Self:
+        aggregation = parse_aggregation(name, options.aggregation)
+        # With `idf="corpus"` a table per side, as the authors do.
+        reader = TokenReader.load(name, options, aggregation, corpus, both_sides=True)
+        fields = reader.fields()
+        if not reader.static:
+            fields["subwords"] = "first" if options.drop_subwords else "all"
+            fields["special"] = "keep" if options.special_tokens else "drop"
+        fields |= {"n": options.n_gram, "weights": options.weights}
+        if reader.tables is not None:
+            fields["idf"] = reader.tables.digest
+        fields["stop"] = name_stop_words(options.stopwords)
+        fields["punct"] = {True: "drop", False: "keep", "ascii": "drop-ascii"}[options.punctuation]
+        if options.alignment == "hard":
+            fields["align"] = "hard"
+        else:
+            fields |= {"dist": options.distance, "sim": options.similarity}
+        fields["refs"] = options.multi_ref
+        return cls(
+            name=name, signature=signature(name, fields), options=options, reader=reader, filters=options.filters()
         )
 
-    return Scorer(
-        name=metric,
-        signature=_signature(metric, options, source),
-        represent=source.represent,
-        compare=one_by_one(compare),
-        was_cut=lambda text: text.cut,
-        multi_ref=options.multi_ref,
-        threads=options.threads,
-        progress=options.progress,
-    )
 
-
-def _describe(text: TokenText, bag: Bag) -> list[dict[str, Any]]:
-    units = text.describe(bag.places[: len(bag.masses)], bag.masses)
-    if bag.size > 1:
-        words = [text.surface(place) for place in bag.places.tolist()]
-        for first, unit in enumerate(units):
-            unit["kind"] = f"{bag.size}-gram"
-            unit["text"] = " ".join(words[first : first + bag.size])
-    return units
-
-
-def _alignment(
-    first: TokenText, second: TokenText, a: Bag, b: Bag, distance: float | None, flow: Masses, costs: Masses
-) -> dict[str, Any]:
-    return {
-        "distance": distance,
-        "prediction": _describe(first, a),
-        "reference": _describe(second, b),
-        "flows": list_flows(flow, costs),
-    }
-
-
-def _signature(metric: str, options: MoverScoreOptions, source: TokenSource) -> str:
-    fields = source_fields(source, options)
-    if not source.static:
-        fields["subwords"] = "first" if options.drop_subwords else "all"
-        fields["special"] = "keep" if options.special_tokens else "drop"
-    fields["n"] = options.n_gram
-    fields["weights"] = options.weights
-    if source.tables is not None:
-        fields["idf"] = source.tables.digest
-    fields["stop"] = name_stop_words(options.stopwords)
-    fields["punct"] = {True: "drop", False: "keep"}.get(options.punctuation, "drop-ascii")
-    if options.alignment == "hard":
-        fields["align"] = "hard"
-    else:
-        fields["dist"] = options.distance
-        fields["sim"] = options.similarity
-    fields["refs"] = options.multi_ref
-    return signature(metric, fields)
-
-
-def moverscore(
-    predictions: Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
-    *,
-    return_alignment: bool = False,
-    **options: Unpack[MoverScoreKwargs],
-) -> dict[str, Any]:
-    """MoverScore: how cheaply the n-grams of one text turn into those of the other, in a contextual space.
+@documented(MoverScoreOptions)
+def moverscore(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
+    """MoverScore: the minimum cost of transforming the n-grams of one text into the other's, in a contextual space.
 
     Parameters
     ----------
     predictions : n texts
     references : n texts, or n lists of texts
-    return_alignment : bool
-        Add `alignments`: what moved where.
-    **options
-        See `MoverScoreOptions`.
+    {options}
 
     Returns
     -------
@@ -336,9 +277,4 @@ def moverscore(
     >>> 0.3 < result["score"] < 0.9
     True
     """
-    metric = "moverscore"
-    settled = make_options(MoverScoreOptions, metric, options).check(metric)
-    check_choice(metric, "return_alignment", return_alignment, (True, False))
-    texts, groups = check_pairs(metric, predictions, references)
-    scorer = moverscore_scorer(metric, settled, Corpus.of(texts, groups))
-    return scorer.score(texts, groups, return_alignment)
+    return run(MoverScore, "moverscore", predictions, references, options)

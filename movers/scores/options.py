@@ -1,106 +1,196 @@
-"""Options that several metrics share, typed and closed: an unknown name or value is an error naming the valid ones."""
+"""Options of the metrics, each written once: type, default and one sentence of help.
+
+From the fields of these dataclasses come the validation, the docstrings and signatures of the functions, evaluate's
+`inputs_description`, the tables of the metric cards, `movers options NAME` and the forms of the pages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypedDict, TypeVar
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from movers.encoders.contextual import Truncation
-from movers.encoders.layers import Aggregation
+from typing_extensions import Self
+
+from movers.encoders.shared import SharedPass
+from movers.encoders.windows import Truncation
+from movers.errors import InputError
 from movers.inputs import check_choice, check_options, check_positive
-from movers.scores.pairs import MultiRef
 
-__all__ = ["CommonKwargs", "CommonOptions", "make_options"]
+__all__ = ["OptionRow", "Options", "PairOptions", "References", "RunOptions", "documented", "option", "option_rows"]
 
-DTYPES = ("float32", "float16", "bfloat16")
-
-
-class CommonKwargs(TypedDict, total=False):
-    """Keyword arguments of every pairwise metric; see `CommonOptions`."""
-
-    model: Any
-    weights: Any
-    idf: Any
-    multi_ref: MultiRef
-    device: str
-    dtype: str
-    batch_tokens: int | None
-    threads: int | None
-    progress: bool | None
-    truncation: Truncation
-    window: int | None
+Function = TypeVar("Function", bound=Callable[..., object])
+Dtype = Literal["float32", "float16", "bfloat16"]
+MultiRef = Literal["max", "mean"]
+References = Sequence[str] | Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommonOptions:
-    """Options of every pairwise metric.
+def option(default: object, help: str, *, values: str | None = None, alias_of: str | None = None) -> Any:
+    """A field of an options dataclass.
 
     Parameters
     ----------
-    model : str, path, (model, tokenizer) or encoder
-        See `movers.encoders.load_encoder`.
-    weights : {"count", "uniform", "idf", "norm"}
-        What a unit's mass is.
-    idf : "corpus", path, IdfTable or None
-        Where the table of inverse document frequencies comes from; `"corpus"` is this call's references.
-    multi_ref : {"max", "mean"}
-        How several references become one score.
-    device, dtype : str
-        Where and in which precision a contextual encoder runs.
-    batch_tokens : int, optional
-        Tokens in a batch of the encoder, padding included.
-    threads : int, optional
-        Threads that solve transport problems; all processors if not given.
-    progress : bool, optional
-        Show a bar; by default on terminals only, after two seconds.
-    truncation : {"window", "error", "cut"}
-        What happens to a text longer than the window.
-    window : int, optional
-        Tokens the encoder sees at once; the model's own limit if not given.
+    default : the value if the caller gives none
+    help : str
+        One sentence for people.
+    values : str, optional
+        What may be given, where the field's type does not say it.
+    alias_of : str, optional
+        The option that this is another name for.
     """
-
-    metric: ClassVar[str] = ""
-
-    model: Any = "wordllama"
-    weights: Any = None
-    idf: Any = None
-    multi_ref: MultiRef = "max"
-    device: str = "auto"
-    dtype: str = "float32"
-    batch_tokens: int | None = None
-    threads: int | None = None
-    progress: bool | None = None
-    truncation: Truncation = "window"
-    window: int | None = None
-
-    def layers(self) -> Aggregation | None:
-        """What a contextual encoder's layers become for this metric; None if that is not known beforehand."""
-        return None
-
-    def check_common(self, metric: str) -> None:
-        check_choice(metric, "multi_ref", self.multi_ref, MultiRef)
-        check_choice(metric, "truncation", self.truncation, Truncation)
-        check_positive(metric, "window", self.window)
-        check_running(metric, self)
+    return field(default=default, metadata={"help": help, "values": values, "alias_of": alias_of})
 
 
-def check_running(metric: str, options: Any) -> None:
-    """How a metric runs: dtype, batch_tokens, threads, progress and device, which every metric's options have."""
-    check_choice(metric, "dtype", options.dtype, DTYPES)
-    for option in ("batch_tokens", "threads"):
-        check_positive(metric, option, getattr(options, option))
-    check_choice(metric, "progress", options.progress, (None, True, False))
-    if not isinstance(options.device, str):
-        raise TypeError(
-            f"{metric}: device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {options.device!r}"
+class OptionRow(NamedTuple):
+    """An option as documentation shows it."""
+
+    name: str
+    values: str
+    default: object
+    help: str
+    choices: tuple[object, ...]
+    alias_of: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base of all options: a frozen dataclass whose fields are made by `option`."""
+
+    @classmethod
+    def parse(cls, metric: str, given: Mapping[str, object]) -> Self:
+        """The options that keyword arguments mean, validated and settled; an unknown name or value is an error."""
+        check_options(metric, given, [item.name for item in fields(cls)])
+        options = cls(**given)
+        for name, kind in _types(cls).items():
+            _check(metric, name, getattr(options, name), kind)
+        return options.settle(metric)
+
+    def settle(self, metric: str) -> Self:
+        """Itself, with what one option implies for another filled in; a contradiction is an error."""
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """Where and how a metric runs. None of these changes a score by more than rounding, but for `dtype`."""
+
+    device: str | None = option("auto", "where a contextual model runs: `auto`, `cpu`, `cuda`, `mps` or a torch device")
+    dtype: Dtype = option("float32", "precision of a contextual model")
+    batch_tokens: int | None = option(None, "tokens per batch of a contextual model, padding included")
+    threads: int | None = option(None, "threads that compare texts; all processors by default")
+    progress: bool | None = option(None, "show a progress bar; by default on terminals only, after two seconds")
+    return_alignment: bool = option(False, "add `alignments`: which units were matched, with which mass and cost")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions(RunOptions):
+    """What all metrics share that compare predictions with references."""
+
+    model: object = option(
+        "wordllama",
+        "encoder: a name, a file of word vectors, a spaCy pipeline, a transformers model by Hub id or folder",
+        values="str, path, (model, tokenizer) or encoder",
+    )
+    idf: object = option(
+        None,
+        "table of inverse document frequencies: `corpus` counts the references of this call; implies `weights='idf'`",
+        values="'corpus', path, IdfTable or None",
+    )
+    multi_ref: MultiRef = option("max", "how the scores against several references become one")
+    truncation: Truncation = option(
+        "window", "texts longer than the window: read through overlapping windows, refused, or cut and counted"
+    )
+    window: int | None = option(None, "tokens a contextual model reads at once; its own limit by default")
+    shared_pass: SharedPass | None = option(
+        None, "metrics given the same `movers.SharedPass` reuse one forward pass per text", values="SharedPass or None"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# From types to checks and texts
+
+
+def _types(cls: Any) -> dict[str, Any]:
+    return {name: kind for name, kind in get_type_hints(cls).items() if name in {item.name for item in fields(cls)}}
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _choices(kind: Any) -> tuple[object, ...]:
+    """The values of a type that has few of them; nothing for other types."""
+    found: list[object] = []
+    for member in _members(kind):
+        if get_origin(member) is Literal:
+            found += get_args(member)
+        elif member is bool:
+            found += [True, False]
+        elif member is NoneType:
+            found.append(None)
+        else:
+            return ()
+    return tuple(found)
+
+
+def _check(metric: str, name: str, value: object, kind: Any) -> None:
+    members = _members(kind)
+    if choices := _choices(kind):
+        check_choice(metric, name, value, choices)
+    elif int in members:
+        check_positive(metric, name, value, none_allowed=NoneType in members)
+    elif str in members and not (isinstance(value, str) and value) and not (value is None and NoneType in members):
+        raise InputError(f"{metric}: {name}: expected a text, but got {value!r}")
+    elif SharedPass in members and not isinstance(value, SharedPass | None):
+        raise InputError(f"{metric}: {name}: expected a movers.SharedPass or None, but got {type(value).__name__}")
+
+
+def _values(item: Field[Any], kind: Any) -> str:
+    if item.metadata["values"]:
+        return str(item.metadata["values"])
+    if choices := _choices(kind):
+        return ", ".join(map(repr, choices))
+    return " or ".join("None" if member is NoneType else member.__name__ for member in _members(kind))
+
+
+def option_rows(cls: type[Options]) -> list[OptionRow]:
+    """Every option of a metric, its own first, then those that all metrics share.
+
+    >>> next(row for row in option_rows(PairOptions) if row.name == "multi_ref")[:3]
+    ('multi_ref', "'max', 'mean'", 'max')
+    """
+    kinds = _types(cls)
+    shared = [item.name for item in fields(PairOptions)]
+    ordered = sorted(fields(cls), key=lambda item: (item.name in shared and item.name != "model", item.name != "model"))
+    return [
+        OptionRow(
+            item.name,
+            _values(item, kinds[item.name]),
+            item.default,
+            item.metadata["help"],
+            _choices(kinds[item.name]),
+            item.metadata["alias_of"],
         )
+        for item in ordered
+    ]
 
 
-OptionsType = TypeVar("OptionsType", bound=CommonOptions)
+def documented(cls: type[Options]) -> Callable[[Function], Function]:
+    """Give a metric's function the names, defaults and help of its options, where its docstring says `{options}`."""
 
+    def document(function: Function) -> Function:
+        rows = option_rows(cls)
+        lines = [f"{row.name} : {row.values}, default {row.default!r}\n        {row.help}" for row in rows]
+        function.__doc__ = (function.__doc__ or "").replace("{options}", "\n    ".join(lines))
+        given = [
+            part
+            for part in inspect.signature(function).parameters.values()
+            if part.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        named = [inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default) for row in rows]
+        function.__signature__ = inspect.Signature([*given, *named])  # type: ignore[attr-defined]
+        return function
 
-def make_options(kind: type[OptionsType], metric: str, given: Mapping[str, Any]) -> OptionsType:
-    """Options object of a metric from keyword arguments."""
-    check_options(metric, given, [item.name for item in fields(kind)])
-    return kind(**given)
+    return document

@@ -7,22 +7,24 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from movers.errors import InputError
+
 __all__ = ["BASELINE_FORMAT", "read_baseline"]
 
 BASELINE_FORMAT = "movers-baseline-1"
 
 
 def read_baseline(
-    metric: str, path: str | Path, expected: Mapping[str, str], state: int | None
+    metric: str, path: object, expected: Mapping[str, str | None], state: int | None
 ) -> tuple[float, float, float]:
     """Precision, recall and F1 of random pairs, for just the expected metric, alignment, model, layer and weights.
 
     A file in the format of the `bert-score` package (columns LAYER, P, R, F) serves greedy alignments; it does not name
     its model, so the caller answers for that.
     """
-    file = Path(path)
+    file = Path(str(path))
     if not file.is_file():
-        raise FileNotFoundError(f"{metric}: baseline_path: no such file: {file}")
+        raise InputError(f"{metric}: baseline_path: no such file: {file}")
     text = file.read_text(encoding="utf-8")
     if not text.lstrip().startswith("{"):
         return _read_table(metric, file, text, expected["alignment"], state)
@@ -32,20 +34,22 @@ def read_baseline(
             raise KeyError(record["format"])
         values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
+        raise InputError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
     for name, value in expected.items():
         if name == "metric" and expected["alignment"] == "greedy":
             continue  # both metrics are the same then
         if record.get(name) != value:
-            raise ValueError(
+            raise InputError(
                 f"{metric}: baseline_path: {file} is for {name} {record.get(name)!r}, but this call has {value!r}"
             )
     return values
 
 
-def _read_table(metric: str, file: Path, text: str, alignment: str, state: int | None) -> tuple[float, float, float]:
+def _read_table(
+    metric: str, file: Path, text: str, alignment: str | None, state: int | None
+) -> tuple[float, float, float]:
     if alignment != "greedy":
-        raise ValueError(
+        raise InputError(
             f"{metric}: baseline_path: {file} is for greedy alignments; `movers baseline` makes one for this"
         )
     rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
@@ -55,4 +59,4 @@ def _read_table(metric: str, file: Path, text: str, alignment: str, state: int |
             raise KeyError(f"no row for layer {state}")
         return float(row["P"]), float(row["R"]), float(row["F"])
     except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None
+        raise InputError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None

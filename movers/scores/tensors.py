@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from movers.errors import InputError
+from movers.inputs import check_choice
 from movers.scores.bertscore import emd_scores, hungarian_scores
-from movers.transport import threaded_map
+from movers.threads import threaded_map
 
 if TYPE_CHECKING:
     import torch
@@ -62,21 +64,17 @@ def bertscore_tensors(
 
     for name, emb, mask in (("hyp", hyp_emb, hyp_mask), ("ref", ref_emb, ref_mask)):
         if emb.ndim != 3 or mask.shape != emb.shape[:2]:
-            raise ValueError(
+            raise InputError(
                 f"bertscore_tensors: {name}_emb, {name}_mask: expected (B, n, d) and (B, n), "
                 f"but got {tuple(emb.shape)} and {tuple(mask.shape)}"
             )
     if hyp_emb.shape[0] != ref_emb.shape[0] or hyp_emb.shape[2] != ref_emb.shape[2]:
-        raise ValueError(
+        raise InputError(
             "bertscore_tensors: hyp_emb and ref_emb: expected the same batch size and dimension, "
             f"but got {tuple(hyp_emb.shape)} and {tuple(ref_emb.shape)}"
         )
-    if alignment not in ("emd", "hungarian", "greedy"):
-        raise ValueError(
-            f"bertscore_tensors: alignment: expected one of 'emd', 'hungarian', 'greedy', but got {alignment!r}"
-        )
-    if weights not in ("norm", "uniform"):
-        raise ValueError(f"bertscore_tensors: weights: expected one of 'norm', 'uniform', but got {weights!r}")
+    check_choice("bertscore_tensors", "alignment", alignment, ("emd", "hungarian", "greedy"))
+    check_choice("bertscore_tensors", "weights", weights, ("norm", "uniform"))
     hyp, ref = hyp_mask.bool(), ref_mask.bool()
     # What stands at masked places may be anything, not a number even, and 0 times that would not be 0.
     hyp_emb = _at_least_single(hyp_emb).masked_fill(~hyp.unsqueeze(-1), 0.0)

@@ -1,30 +1,47 @@
-"""Token units of a text, as `moverscore` and `bertscore_*` see them: vectors, keys for IDF tables, and what to keep."""
+"""Texts → tokens with vectors, as `moverscore` and `bertscore_*` see them: keys for IDF tables, and what to keep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from movers.encoders import load_encoder
+from movers.encoders import Encoder, load_encoder
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
-from movers.scores.weighing import Corpus, Tables, resolve_tables
-from movers.texts import token_spans
-from movers.weights import IdfTable
+from movers.scores.bags import Bag
+from movers.scores.options import PairOptions, option
+from movers.texts import sentence_spans, token_spans
+from movers.threads import chunks
+from movers.weights import Corpus, IdfTable, Keys, Tables, resolve_tables
 
-__all__ = ["Filters", "Punctuation", "TokenSource", "TokenText", "Units", "build_idf", "source_fields", "token_source"]
+if TYPE_CHECKING:
+    from movers.encoders.contextual import ContextualEncoder
 
-Punctuation = Literal[True, False, "ascii"]
+__all__ = ["Filters", "TokenIdf", "TokenOptions", "TokenReader", "TokenText", "TokenUnits", "build_idf"]
+
 Vectors = NDArray[np.float32]
+Side = Literal[0, 1]  # predictions, references
 
 _MARKS = regex.compile(r"[\p{P}\p{S}]+")
 _ASCII_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenOptions(PairOptions):
+    """What metrics on tokens share."""
+
+    model: object = option(
+        "all-MiniLM-L6-v2",
+        "encoder: a name, a transformers model by Hub id or folder, a file of word vectors, a spaCy pipeline",
+        values="str, path, (model, tokenizer) or encoder",
+    )
+    lowercase: bool = option(True, "lower-case the words for a static encoder")
 
 
 @dataclass(frozen=True)
@@ -44,55 +61,41 @@ class Filters:
     """
 
     stopwords: frozenset[str] = frozenset()
-    punctuation: Punctuation = False
+    punctuation: bool | Literal["ascii"] = False
     drop_subwords: bool = False
     special_tokens: bool = True
 
 
-class Units(NamedTuple):
-    """Kept tokens: their places in the text's token list, vectors (n, d) and keys of the IDF table."""
-
-    places: NDArray[np.intp]
-    vectors: Vectors
-    keys: list[Any]
-
-
+@dataclass(frozen=True)
 class TokenText:
     """A text as tokens with vectors.
 
-    Parameters
+    Attributes
     ----------
     text : str
     starts, ends : (n,) character offsets
     words : (n,) number of the word each token belongs to, −1 for special tokens
     special : (n,)
-    vectors : (n, d)
-    keys : n keys for IDF tables (token ids, or words)
+    matrix : (n, d) vectors
+    ids : n keys for IDF tables (token ids, or words)
     cut : bool
         Tokens were left out on request.
     unknown : bool
         The text has words that the encoder does not know.
+    bags : dict
+        What a metric has made of the text, by side and filter: a text with many references is prepared once.
     """
 
-    def __init__(
-        self,
-        text: str,
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        words: NDArray[np.int64],
-        special: NDArray[np.bool_],
-        vectors: Vectors,
-        keys: Sequence[Any],
-        cut: bool,
-        unknown: bool = False,
-    ) -> None:
-        self.text = text
-        self.starts, self.ends, self.words, self.special = starts, ends, words, special
-        self.vectors = vectors
-        self.keys = keys
-        self.cut = cut
-        self.unknown = unknown
-        self._bags: dict[Any, Any] = {}
+    text: str
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    words: NDArray[np.int64]
+    special: NDArray[np.bool_]
+    matrix: Vectors
+    ids: Sequence[Hashable]
+    cut: bool
+    unknown: bool = False
+    bags: dict[tuple[Side, bool], Bag | None] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
@@ -107,8 +110,6 @@ class TokenText:
     @cached_property
     def sentences(self) -> NDArray[np.intp]:
         """(n,) number of the sentence each token begins in."""
-        from movers.texts import sentence_spans
-
         begins = [begin for begin, _ in sentence_spans(self.text)]
         return np.maximum(np.searchsorted(begins, self.starts, side="right") - 1, 0)
 
@@ -118,7 +119,7 @@ class TokenText:
             return "[start]" if place == 0 else "[end]"
         return self.text[self.starts[place] : self.ends[place]].strip()
 
-    def units(self, filters: Filters) -> Units | None:
+    def units(self, filters: Filters) -> TokenUnits | None:
         """The tokens that the filters keep; None if they leave nothing but special tokens."""
         keep = ~self.special
         if filters.drop_subwords:
@@ -133,8 +134,7 @@ class TokenText:
             return None
         if filters.special_tokens:
             keep |= self.special
-        places = np.flatnonzero(keep)
-        return Units(places, self.vectors[places], [self.keys[place] for place in places.tolist()])
+        return TokenUnits(self, np.flatnonzero(keep))
 
     def _is_dropped(self, place: int, filters: Filters) -> bool:
         token = self.text[self.starts[place] : self.ends[place]].strip()
@@ -150,132 +150,157 @@ class TokenText:
         members = np.flatnonzero(self.words == self.words[place])
         return self.text[self.starts[members[0]] : self.ends[members[-1]]].strip()
 
-    def remember(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made of this text under `key`; a text with many references is prepared once."""
-        if key not in self._bags:
-            self._bags[key] = make()
-        return self._bags[key]
 
-    def describe(self, places: NDArray[np.intp], masses: NDArray[np.float64]) -> list[dict[str, Any]]:
-        """Units of an alignment."""
+@dataclass(frozen=True)
+class TokenUnits:
+    """Kept tokens, by their places in the text's list of tokens."""
+
+    text: TokenText
+    places: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def vectors(self) -> Vectors:
+        return self.text.matrix[self.places]
+
+    def keys(self) -> list[Hashable]:
+        return [self.text.ids[place] for place in self.places.tolist()]
+
+    def special(self) -> NDArray[np.bool_]:
+        """(n,) which of them are special tokens."""
+        return self.text.special[self.places]
+
+    def describe(self) -> list[dict[str, object]]:
         return [
             {
-                "text": self.surface(place),
-                "kind": "special" if self.special[place] else "token",
-                "sentence": int(self.sentences[place]),
-                "weight": mass,
+                "text": self.text.surface(place),
+                "kind": "special" if self.text.special[place] else "token",
+                "sentence": int(self.text.sentences[place]),
             }
-            for place, mass in zip(places.tolist(), masses.tolist(), strict=True)
+            for place in self.places.tolist()
         ]
 
 
-class TokenSource(NamedTuple):
-    """What the token metrics read texts with: encoder, what becomes of its layers, IDF tables of both sides."""
+@dataclass(frozen=True)
+class TokenReader:
+    """An encoder, what becomes of its layers, and the IDF tables of both sides."""
 
-    encoder: Any
+    encoder: Encoder
     aggregation: Aggregation
     tables: Tables | None
-    represent: Callable[[Sequence[str]], Iterator[tuple[int, TokenText]]]
+    options: TokenOptions
+
+    @classmethod
+    def load(
+        cls,
+        metric: str,
+        options: TokenOptions,
+        aggregation: Aggregation,
+        corpus: Corpus | None,
+        both_sides: bool = False,
+    ) -> TokenReader:
+        """Load the encoder that the options name and settle where IDF tables come from.
+
+        both_sides : with `idf="corpus"`, count the predictions for a table of their own.
+        """
+        encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
+        tables = resolve_tables(metric, options.idf, corpus, TokenIdf(encoder, options.lowercase), both_sides)
+        if not isinstance(encoder, StaticEncoder):
+            aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
+            if options.shared_pass is not None:
+                options.shared_pass.add(encoder.identity, aggregation)
+        return cls(encoder, aggregation, tables, options)
 
     @property
     def static(self) -> bool:
         return isinstance(self.encoder, StaticEncoder)
 
-    def table(self, side: int) -> IdfTable | None:
+    def table(self, side: Side) -> IdfTable | None:
         return None if self.tables is None else self.tables[side]
 
+    def fields(self) -> dict[str, object]:
+        """What a signature says of the encoder."""
+        fields: dict[str, object] = {"emb": self.encoder.identity}
+        if isinstance(self.encoder, StaticEncoder):
+            return {**fields, "case": "lower" if self.options.lowercase else "keep"}
+        window = f"{self.encoder.window_for(self.options.window)}-{self.options.truncation}"
+        return {**fields, "layer": self.aggregation, "dtype": self.options.dtype, "window": window}
 
-def token_source(
-    metric: str, options: Any, aggregation: Aggregation, corpus: Corpus | None, both_sides: bool = False
-) -> TokenSource:
-    """Load the encoder that the options name and settle where IDF tables come from.
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        """Each text as tokens, as soon as it is ready, in any order."""
+        if isinstance(self.encoder, StaticEncoder):
+            return _static_texts(self.encoder, texts, self.options.lowercase)
+        return self._contextual_texts(self.encoder, texts)
 
-    both_sides : with `idf="corpus"`, give the predictions a table of their own.
-    """
-    encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
-    digest = getattr(encoder, "tokenizer_digest", None)  # None: keys are words
-    tables = resolve_tables(
-        metric,
-        options.idf,
-        corpus,
-        lambda texts: build_idf(encoder, texts, options.lowercase),
-        "words" if digest is None else "tokens",
-        digest,
-        both_sides,
-    )
-    static = isinstance(encoder, StaticEncoder)
-    if not static:
-        aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
-        encoder.want(aggregation)
-
-    def represent(texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        if static:
-            return _static_texts(encoder, texts, options.lowercase)
-        return _contextual_texts(encoder, texts, aggregation, options)
-
-    return TokenSource(encoder, aggregation, tables, represent)
+    def _contextual_texts(self, encoder: ContextualEncoder, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        shared = self.options.shared_pass
+        encoding = encoder.encode(
+            texts,
+            self.aggregation,
+            extra=() if shared is None else shared.wanted(encoder.identity),
+            batch_tokens=self.options.batch_tokens,
+            truncation=self.options.truncation,
+            window=self.options.window,
+        )
+        for index, encoded in encoding:
+            ids, starts, ends, words, special = encoded.tokens
+            text = TokenText(texts[index], starts, ends, words, special, encoded.vectors, ids.tolist(), encoded.cut)
+            yield index, text
 
 
-def source_fields(source: TokenSource, options: Any) -> dict[str, object]:
-    """What a signature says of the encoder."""
-    fields: dict[str, object] = {"emb": source.encoder.identity}
-    if source.static:
-        return {**fields, "case": "lower" if options.lowercase else "keep"}
-    window = f"{source.encoder.window_for(options.window)}-{options.truncation}"
-    return {**fields, "layer": source.aggregation, "dtype": options.dtype, "window": window}
-
-
-def _contextual_texts(
-    encoder: Any, texts: Sequence[str], aggregation: Aggregation, options: Any
-) -> Iterator[tuple[int, TokenText]]:
-    settings = {"batch_tokens": options.batch_tokens, "truncation": options.truncation, "window": options.window}
-    for index, encoded in encoder.encode(texts, aggregation, also=encoder.wanted, **settings):
-        ids, starts, ends, words, special = encoded.tokens
-        yield index, TokenText(texts[index], starts, ends, words, special, encoded.vectors, ids.tolist(), encoded.cut)
+def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:
+    return [(word.lower() if lowercase else word, start, end) for word, start, end in token_spans(text)]
 
 
 def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool) -> Iterator[tuple[int, TokenText]]:
-    documents = [token_spans(text) for text in texts]
-    written = [[word.lower() if lowercase else word for word, _, _ in spans] for spans in documents]
-    vocabulary = list(dict.fromkeys(word for words in written for word in words))
+    documents = [_written(text, lowercase) for text in texts]
+    vocabulary = list(dict.fromkeys(word for spans in documents for word, _, _ in spans))
     table, known = encoder.vectors(vocabulary)
     rows = {word: row for row, word in enumerate(vocabulary) if known[row]}
-    for index, (spans, words) in enumerate(zip(documents, written, strict=True)):
-        found = [
-            (rows[word], word, start, end) for word, (_, start, end) in zip(words, spans, strict=True) if word in rows
-        ]
+    for index, spans in enumerate(documents):
+        found = [span for span in spans if span[0] in rows]
         count = len(found)
-        yield (
-            index,
-            TokenText(
-                texts[index],
-                np.array([start for _, _, start, _ in found], dtype=np.int64),
-                np.array([end for _, _, _, end in found], dtype=np.int64),
-                np.arange(count),
-                np.zeros(count, dtype=bool),
-                table[[row for row, _, _, _ in found]],
-                [word for _, word, _, _ in found],
-                cut=False,
-                unknown=count < len(spans),
-            ),
+        text = TokenText(
+            text=texts[index],
+            starts=np.array([start for _, start, _ in found], dtype=np.int64),
+            ends=np.array([end for _, _, end in found], dtype=np.int64),
+            words=np.arange(count),
+            special=np.zeros(count, dtype=bool),
+            matrix=table[[rows[word] for word, _, _ in found]],
+            ids=[word for word, _, _ in found],
+            cut=False,
+            unknown=count < len(spans),
         )
+        yield index, text
 
 
-def build_idf(encoder: Any, texts: Iterable[str], lowercase: bool = True, block: int = 1024) -> IdfTable:
-    """Document frequencies of an encoder's keys: token ids, special ones included (their IDF is 0), or words."""
-    digest = getattr(encoder, "tokenizer_digest", None)
-    if digest is None:
-        return IdfTable.build(
-            [word.lower() if lowercase else word for word, _, _ in token_spans(text)] for text in texts
-        )
+@dataclass(frozen=True)
+class TokenIdf:
+    """Counts the documents of an encoder's keys: token ids, special ones included (their IDF is 0), or words."""
 
-    def documents() -> Iterator[list[int]]:
-        part: list[str] = []
-        for text in texts:
-            part.append(text)
-            if len(part) == block:
-                yield from (tokens.ids.tolist() for tokens in encoder.tokenize(part))
-                part = []
-        yield from (tokens.ids.tolist() for tokens in encoder.tokenize(part))
+    encoder: Encoder
+    lowercase: bool = True
 
-    return IdfTable.build(documents(), keys="tokens", tokenizer=digest)
+    @property
+    def keys(self) -> Keys:
+        return "words" if isinstance(self.encoder, StaticEncoder) else "tokens"
+
+    @property
+    def tokenizer(self) -> str | None:
+        return None if isinstance(self.encoder, StaticEncoder) else self.encoder.tokenizer_digest
+
+    def build(self, texts: Iterable[str]) -> IdfTable:
+        return IdfTable.build(self._documents(texts), self.keys, self.tokenizer)
+
+    def _documents(self, texts: Iterable[str]) -> Iterator[list[str] | list[int]]:
+        for part in chunks(texts, 1024):
+            if isinstance(self.encoder, StaticEncoder):
+                yield from ([word for word, _, _ in _written(text, self.lowercase)] for text in part)
+            else:
+                yield from (tokens.ids.tolist() for tokens in self.encoder.tokenize(part))
+
+
+def build_idf(encoder: Encoder, texts: Iterable[str], lowercase: bool = True) -> IdfTable:
+    """An IDF table for `moverscore` and `bertscore_*` on this encoder."""
+    return TokenIdf(encoder, lowercase).build(texts)

@@ -1,0 +1,278 @@
+"""A name, a path or objects → the encoder, loaded once per process."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, Union
+
+from movers.encoders.cache import folder_digest
+from movers.encoders.embedded import MINILM, MissingWeights, mpnet_folder
+from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
+from movers.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from movers.encoders.contextual import ContextualEncoder
+
+__all__ = ["Encoder", "load_encoder", "load_static"]
+
+Encoder: TypeAlias = Union[StaticEncoder, "ContextualEncoder"]
+
+_HUB_NAMES = {
+    "all-MiniLM-L6-v2": "sentence-transformers/all-MiniLM-L6-v2",
+    "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
+}
+_VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
+_WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
+
+_PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's; only those in use are worth keeping
+
+_static: dict[tuple[object, ...], StaticEncoder] = {}
+_contextual: dict[tuple[object, ...], ContextualEncoder] = {}
+_pairs: dict[tuple[int, int], ContextualEncoder] = {}
+_loading = threading.Lock()
+
+
+def load_encoder(
+    model: object, *, device: str | None = "auto", dtype: str = "float32", progress: bool | None = None
+) -> Encoder:
+    """The encoder that `model` names; loaded once per process, shared by all metrics.
+
+    Parameters
+    ----------
+    model
+        `"wordllama"`, `"all-MiniLM-L6-v2"`, `"all-mpnet-base-v2"`; a file of word vectors; the name or folder of a
+        spaCy pipeline with vectors; a folder or Hub id that `transformers.AutoModel` loads; a `(model, tokenizer)`
+        pair; or an encoder itself.
+    device : {"auto", "cpu", "cuda", "mps"} or a torch device name
+    dtype : {"float32", "float16", "bfloat16"}
+
+    Returns
+    -------
+    StaticEncoder or ContextualEncoder
+    """
+    if isinstance(model, tuple | list):
+        return _from_objects(model)
+    if not isinstance(model, str | os.PathLike):
+        if isinstance(model, StaticEncoder) or _is_contextual(model):
+            return model
+        raise InputError(
+            f"model: expected a name, a path, a (model, tokenizer) pair or an encoder, but got {type(model).__name__}"
+        )
+    name = _short_name(os.fspath(model))
+    with _loading:
+        static = _find_static(name, progress)
+        return _find_contextual(name, device, dtype, progress) if static is None else static
+
+
+def _is_contextual(model: object) -> TypeGuard[ContextualEncoder]:
+    return hasattr(model, "tokenize") and hasattr(model, "encode")
+
+
+def _short_name(name: str) -> str:
+    """Encoders that movers knows by a short name answer to their Hub id too."""
+    return next((short for short, long in _HUB_NAMES.items() if name == long), name)
+
+
+def load_static(model: str) -> StaticEncoder | None:
+    """The static encoder of that name, or None if it is not one (nothing heavy is imported to find out)."""
+    with _loading:
+        return _find_static(model, None)
+
+
+def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
+    if not name:
+        raise InputError("model: expected a name or a path, but got an empty string")
+    key: tuple[object, ...] = ("wordllama",)
+    if name == "wordllama":
+        if key not in _static:
+            _static[key] = WordLlama()
+        return _static[key]
+    path = Path(name)
+    if path.is_file():
+        status = path.stat()
+        key = ("file", str(path.resolve()), status.st_size, status.st_mtime_ns)
+        if key not in _static:
+            _static[key] = VectorFile(path, progress)
+        return _static[key]
+    if path.is_dir():
+        if not (path / "meta.json").is_file() or (path / "config.json").is_file():
+            return None
+    elif name.endswith(_VECTOR_SUFFIXES) or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise InputError(f"model: {name!r} looks like a path, but there is no such file or folder")
+    elif not _is_spacy_package(name):
+        return None
+    key = ("spacy", name)
+    if key not in _static:
+        _static[key] = SpacyVectors(name)
+    return _static[key]
+
+
+def _is_spacy_package(name: str) -> bool:
+    if not re.fullmatch(r"[a-z]{2,3}_\w+", name):
+        return False
+    spec = importlib.util.find_spec(name)
+    return spec is not None and bool(spec.submodule_search_locations)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _find_contextual(name: str, device: str | None, dtype: str, progress: bool | None) -> ContextualEncoder:
+    place = _device(device)
+    key = (name, place, dtype, _folder_state(Path(name)))
+    if key not in _contextual:
+        for stale in [other for other in _contextual if other[:3] == key[:3]]:
+            del _contextual[stale]  # the weights the folder held before
+        source, short, digest = _find_weights(name, progress)
+        model, tokenizer = _load_objects(source, dtype)
+        model.to(place)
+        if digest is None:
+            digest = getattr(model.config, "_commit_hash", None) or _parameter_digest(model)
+        from movers.encoders.contextual import ContextualEncoder
+
+        _contextual[key] = ContextualEncoder(model, tokenizer, short, digest)
+    return _contextual[key]
+
+
+def _folder_state(folder: Path) -> tuple[object, ...]:
+    """What changes when a model is saved again under the same name; nothing for names that are no folder."""
+    if not folder.is_dir():
+        return ()
+    files = sorted({path for pattern in _WEIGHT_FILES for path in folder.glob(pattern)})
+    return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+
+
+def _device(device: str | None) -> str:
+    import torch
+
+    if device in (None, "auto"):  # None is how evaluate's bertscore says it
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise InputError(
+            f"device: expected 'auto', 'cpu', 'cuda', 'mps' or a torch device, but got {device!r}"
+        ) from None
+    missing = {"cuda": not torch.cuda.is_available(), "mps": not torch.backends.mps.is_available()}
+    if missing.get(kind, False):
+        raise InputError(f"device: {device!r} is not available here (torch {torch.__version__}); use 'cpu' or 'auto'")
+    return device
+
+
+def _find_weights(name: str, progress: bool | None) -> tuple[str, str, str | None]:
+    """Folder or Hub id to load from, short name, digest (None: ask the loaded model)."""
+    short = name.removeprefix("sentence-transformers/")
+    if short == "all-MiniLM-L6-v2":
+        try:
+            return str(MINILM.locate().parent), short, MINILM.sha256
+        except MissingWeights:
+            return _HUB_NAMES[short], short, None
+    if short == "all-mpnet-base-v2":
+        try:
+            return str(mpnet_folder(progress=progress)), short, folder_digest(mpnet_folder(), ("model.safetensors",))
+        except MissingWeights:
+            return _HUB_NAMES[short], short, None
+    path = Path(name)
+    if path.is_dir():
+        return str(path), path.resolve().name, folder_digest(path, _WEIGHT_FILES)
+    return name, name.rsplit("/", 1)[-1], None
+
+
+def _load_objects(source: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    import torch
+    import transformers
+
+    if dtype not in ("float32", "float16", "bfloat16"):
+        raise InputError(f"dtype: expected one of 'float32', 'float16', 'bfloat16', but got {dtype!r}")
+    reached = Path(source).is_dir() or _hub_answers()
+    try:
+        with _quiet():
+            # Without the Hub only what was downloaded before can be loaded; asking would mean minutes of retries.
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, local_files_only=not reached)
+            model = transformers.AutoModel.from_pretrained(
+                source, dtype=getattr(torch, dtype), local_files_only=not reached
+            )
+    except OSError as error:
+        why = str(error).splitlines()[0] if reached else "the Hub cannot be reached, and it was not downloaded before"
+        raise InputError(
+            f"model: {source!r} is neither an encoder that movers knows, nor a file of word vectors, an installed "
+            f"spaCy pipeline or a local folder, and the Hugging Face Hub did not give it: {why}"
+        ) from error
+    return model, tokenizer
+
+
+def _hub_answers() -> bool:
+    """Whether the Hub (or what HF_ENDPOINT names) can be reached at all."""
+    import httpx
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    try:
+        get_session().head(constants.ENDPOINT, timeout=5.0)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No loading bars or reports of unused heads: they would tear a progress bar or a piped output."""
+    from transformers.utils import logging
+
+    verbosity = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
+    if len(pair) != 2 or not hasattr(pair[0], "config"):
+        raise InputError("model: expected a (model, tokenizer) pair of transformers objects")
+    model: PreTrainedModel = pair[0]
+    tokenizer: PreTrainedTokenizerBase = pair[1]
+    # The digest is taken at every call: a model that is being trained is another encoder after each step.
+    digest = _parameter_digest(model)
+    place = (id(model), id(tokenizer))  # the encoder kept under them holds both, so no other objects get these ids
+    with _loading:
+        found = _pairs.pop(place, None)
+        if found is None or found.digest != digest:
+            from movers.encoders.contextual import ContextualEncoder
+
+            name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/")
+            found = ContextualEncoder(model, tokenizer, name.rsplit("/", 1)[-1], digest)
+        _pairs[place] = found
+        while len(_pairs) > _PAIRS_KEPT:
+            del _pairs[next(iter(_pairs))]
+    return found
+
+
+def _parameter_digest(model: PreTrainedModel) -> str:
+    import torch
+
+    total = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        total.update(name.encode())
+        total.update(
+            value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+            if value.ndim
+            else repr(value.item()).encode()
+        )
+    return total.hexdigest()

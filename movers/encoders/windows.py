@@ -1,0 +1,129 @@
+"""Long texts in windows, windows in batches, and texts that are put together from passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+__all__ = ["Truncation", "Window", "batches", "group_when_complete", "window_limit", "windows_over"]
+
+Truncation = Literal["window", "error", "cut"]
+Encoded = TypeVar("Encoded")
+
+# Models that number positions from pad_token_id + 1: their table has that many rows no token can use.
+_OFFSET_POSITIONS = {
+    "camembert",
+    "data2vec-text",
+    "longformer",
+    "mpnet",
+    "roberta",
+    "roberta-prelayernorm",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "xmod",
+}
+_DEFAULT_WINDOW = 512
+
+
+@dataclass
+class Window:
+    """A window over a text's body (its tokens without the special ones), and which of them it gives their vectors."""
+
+    text: int
+    begin: int
+    end: int
+    take_begin: int
+    take_end: int
+
+
+def windows_over(text: int, body: int, room: int) -> list[Window]:
+    """Windows over `body` tokens, `room` at a time, each overlapping the next by half.
+
+    Between two neighbours the middle of the overlap divides: on its left the left window has more context for a token,
+    on its right the right one.
+
+    >>> [(window.begin, window.end, window.take_begin, window.take_end) for window in windows_over(0, 10, 4)]
+    [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
+    """
+    if body <= room:
+        return [Window(text, 0, body, 0, body)]
+    step = max(1, room // 2)
+    begins = list(range(0, body - room, step)) + [body - room]
+    windows = []
+    for place, begin in enumerate(begins):
+        end = begin + room
+        first = 0 if place == 0 else (begin + begins[place - 1] + room) // 2
+        last = body if place == len(begins) - 1 else (begins[place + 1] + end) // 2
+        windows.append(Window(text, begin, end, first, last))
+    return windows
+
+
+def batches(windows: Iterable[Window], frame: int, budget: int) -> Iterator[list[Window]]:
+    """Windows, longest first, in batches of at most `budget` tokens; `frame` special tokens are added to each.
+
+    The first window of a batch decides how long its rows are.
+    """
+    batch: list[Window] = []
+    width = 0
+    for window in windows:
+        if batch and (len(batch) + 1) * width > budget:
+            yield batch
+            batch = []
+        if not batch:
+            width = window.end - window.begin + frame
+        batch.append(window)
+    if batch:
+        yield batch
+
+
+def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Tokens that a model can read at once, special ones included."""
+    limits = []
+    stated = getattr(tokenizer, "model_max_length", None)
+    if isinstance(stated, int) and 0 < stated < 1_000_000:  # some tokenizers state 10^30
+        limits.append(stated)
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    if isinstance(positions, int) and positions > 0:
+        if config.model_type in _OFFSET_POSITIONS:
+            positions -= (config.pad_token_id or 0) + 1
+        limits.append(positions)
+    return min(limits) if limits else _DEFAULT_WINDOW
+
+
+def group_when_complete(
+    passages: Sequence[Sequence[str]], encode: Callable[[list[str]], Iterable[tuple[int, Encoded]]]
+) -> Iterator[tuple[int, list[Encoded]]]:
+    """`(index, encoded passages)` of every text as soon as the last of its passages is ready, in any order.
+
+    Parameters
+    ----------
+    passages : for each text its passages, in order; none for a text without any
+    encode : function
+        Distinct passages → `(place, encoded)` for each, in any order, as soon as it is ready.
+
+    >>> list(group_when_complete([["a", "b"], [], ["b"]], lambda parts: [(1, "B"), (0, "A")]))
+    [(1, []), (2, ['B']), (0, ['A', 'B'])]
+    """
+    numbers: dict[str, int] = {}
+    owners: list[list[int]] = []
+    for index, own in enumerate(passages):
+        for passage in dict.fromkeys(own):
+            number = numbers.setdefault(passage, len(owners))
+            if number == len(owners):
+                owners.append([])
+            owners[number].append(index)
+    left = [len(set(own)) for own in passages]
+    for index, count in enumerate(left):
+        if not count:
+            yield index, []
+    ready: dict[int, Encoded] = {}
+    for number, encoded in encode(list(numbers)):
+        ready[number] = encoded
+        for index in owners[number]:
+            left[index] -= 1
+            if not left[index]:
+                yield index, [ready[numbers[passage]] for passage in passages[index]]

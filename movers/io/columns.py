@@ -1,0 +1,118 @@
+"""Columns of texts, checked as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from movers.errors import InputError
+from movers.io.reader import Table, kind_of
+
+__all__ = ["TextGroups", "Texts", "find_column"]
+
+#: How columns are usually called; `text` is taken if none of these is there.
+_USUAL_COLUMNS = {
+    "predictions": ("prediction", "predictions", "candidate", "candidates", "hypothesis", "output", "generated"),
+    "references": ("reference", "references", "ref", "refs", "target", "gold"),
+    "sources": ("source", "sources", "src", "document", "article"),
+}
+
+
+def find_column(where: str, columns: Iterable[str], wanted: str | None, usual: Sequence[str], option: str) -> str:
+    """The column that is wanted, or the only one with a usual name; `option` is what a user names it with.
+
+    >>> find_column("t.csv", ["id", "candidate"], None, ["candidate", "prediction"], "--prediction-column")
+    'candidate'
+    """
+    columns = list(columns)
+    found = [wanted] if wanted is not None else [name for name in usual if name in columns] or ["text"]
+    if len(found) > 1:
+        raise InputError(f"{where}: expected {option} to choose one of the columns {', '.join(columns)}")
+    if found[0] not in columns:
+        what = f"a column {wanted!r}" if wanted is not None else f"{option} to name a column"
+        raise InputError(f"{where}: expected {what}, but got the columns {', '.join(columns) or '(none)'}")
+    return found[0]
+
+
+class Texts:
+    """The texts of a file, or of a column of it; iterating again reads the file again.
+
+    Parameters
+    ----------
+    path : str or Table
+    argument : str
+        What the texts are: `predictions`, `references`, `sources`, …; errors begin with it.
+    column : str, optional
+        The column to take; by default the only one that has a usual name.
+    """
+
+    def __init__(self, path: str | Table, argument: str, column: str | None = None) -> None:
+        self.table = path if isinstance(path, Table) else Table(path, column)
+        self.argument = argument
+        self.column = column
+        if column is not None and self.table.kind == "text":
+            raise InputError(f"{argument}: {self.table.path}: expected no {self._option}: it holds one text per line")
+
+    @property
+    def _option(self) -> str:
+        return f"--{self.argument.removesuffix('s')}-column"
+
+    def values(self) -> Iterator[tuple[int, object]]:
+        """Every value of the column, with the number of its row."""
+        column = self.column
+        for number, value in self.table:
+            if isinstance(value, str):
+                yield number, value
+                continue
+            if column is None or column not in value:
+                usual = _USUAL_COLUMNS.get(self.argument, ())
+                column = find_column(self.where(number), value, column, usual, self._option)
+            yield number, value[column]
+
+    def where(self, number: int) -> str:
+        """A row as messages name it."""
+        return f"{self.argument}: {self.table.where(number)}"
+
+    def groups(self) -> Iterator[list[str]]:
+        """The texts of each row, where a row may be a list of texts."""
+        for number, value in self.values():
+            if not isinstance(value, list):
+                yield [self._text(number, value)]
+            elif value:
+                yield [self._text(number, text) for text in value]
+            else:
+                raise InputError(f"{self.where(number)}: expected at least one text, but got an empty list")
+
+    def __iter__(self) -> Iterator[str]:
+        for number, value in self.values():
+            yield self._text(number, value)
+
+    def _text(self, number: int, value: object) -> str:
+        if not isinstance(value, str):
+            raise InputError(f"{self.where(number)}: expected a text, but got {kind_of(value)}")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{self.where(number)}: expected valid Unicode, but got a lone surrogate {value[error.start]!a}"
+            ) from None
+        return value
+
+    def count(self) -> int:
+        """Number of rows, in one pass that checks every row and keeps nothing."""
+        return sum(1 for _ in self)
+
+
+class TextGroups:
+    """Row by row, the texts of several files together; a column may itself hold lists of texts."""
+
+    def __init__(self, files: Sequence[Texts]) -> None:
+        self.files = files
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for groups in zip_longest(*(file.groups() for file in self.files), fillvalue=[]):
+            yield [text for group in groups for text in group]
+
+    def counts(self) -> list[int]:
+        """Number of rows of each file, in one pass that checks every row and keeps nothing."""
+        return [sum(1 for _ in file.groups()) for file in self.files]

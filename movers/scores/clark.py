@@ -1,0 +1,475 @@
+r"""Word, Sentence, and Sentence + Word Mover's Similarity (Clark, Celikyilmaz & Smith 2019).
+
+A text is a bag of vectors with masses. The distance of two texts is the minimum cost of moving one bag into the other:
+
+.. math::
+    \mathrm{WMD}(A, B) = \min_{T \ge 0} \sum_{ij} T_{ij} \|v_i - v_j\|_2
+    \quad s.t. \quad T 1 = d_A, \; T^\top 1 = d_B \qquad (2)
+
+.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B)) \qquad (3)
+
+What differs is the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both (Eq. 5).
+
+Reference: E. Clark, A. Celikyilmaz, N. A. Smith. Sentence Mover's Similarity: Automatic Evaluation for Multi-Sentence
+Texts. ACL 2019.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Self
+
+from movers.encoders import Encoder, load_encoder
+from movers.encoders.layers import parse_aggregation
+from movers.encoders.static import StaticEncoder
+from movers.errors import InputError
+from movers.scores.bags import Bag, alignment_of, no_alignment
+from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.options import MultiRef, PairOptions, References, documented, option
+from movers.scores.words import (
+    ContextualReader,
+    JoinedUnits,
+    SentenceUnits,
+    StaticReader,
+    WordIdf,
+    WordReader,
+    Words,
+    WordText,
+    WordUnits,
+    sentence_of,
+)
+from movers.signature import signature
+from movers.texts import WordRules, check_language, is_mostly_non_latin, name_stop_words, stop_words
+from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
+from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, resolve_tables, weigh
+
+if TYPE_CHECKING:
+    from movers.encoders.contextual import ContextualEncoder
+
+__all__ = ["SmsOptions", "SwmsOptions", "WmsOptions", "mover_distance", "sms", "swms", "wms"]
+
+Floats = NDArray[np.float64]
+BagDistance = Literal["euclidean", "cosine"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The definitions
+
+
+def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) -> Bag:
+    r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; contextual words are each their own type."""
+    counts: dict[int, int] = {}  # types in the order of their first occurrence
+    for row in words.rows:  # at the size of a sentence a Counter spends most of its time on what it was given
+        counts[row] = counts.get(row, 0) + 1
+    units = WordUnits(words, list(counts))
+    masses = weigh(weights, np.array([*counts.values()], dtype=np.float64), units, table)
+    return Bag(units, normalised(metric, masses))
+
+
+def sentence_bag(
+    words: Words, weights: str, table: IdfTable | None, encoder: ContextualEncoder | None, metric: str
+) -> Bag:
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its words' vectors."""
+    owners = sentence_of(words)
+    numbers, starts = np.unique(owners, return_index=True)
+    lengths = np.diff([*starts, len(owners)])
+    spans = words.spans()
+    texts = [words.text[slice(*spans[number])] for number in numbers]
+    if encoder is None:
+        sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
+        vectors = (sums / lengths[:, None]).astype(np.float32)
+    else:
+        vectors = encoder.sentence_vectors(texts)
+    masses = lengths.astype(np.float64)
+    if weights == "uniform":
+        masses = np.ones(len(lengths))
+    elif weights == "idf":
+        assert table is not None
+        inside = np.split(table([words.words[row] for row in words.rows]), starts[1:])
+        masses = np.array([part.sum() for part in inside])
+    return Bag(SentenceUnits(vectors, texts, numbers.tolist()), normalised(metric, masses))
+
+
+def sentence_and_word_bag(words: Bag, sentences: Bag) -> Bag:
+    r"""Eq. 5: words and sentences in one bag, normalised by :math:`2|A|`: each half has half of the mass."""
+    return Bag(JoinedUnits(words, sentences), np.concatenate([words.masses, sentences.masses]) / 2)
+
+
+def mover_distance(
+    vectors_a: ArrayLike,
+    masses_a: ArrayLike,
+    vectors_b: ArrayLike,
+    masses_b: ArrayLike,
+    distance: BagDistance = "euclidean",
+) -> tuple[Plan, Floats]:
+    """Eq. 2 on ready vectors: the plan, whose cost is the distance, and the cost matrix.
+
+    Parameters
+    ----------
+    vectors_a, vectors_b : (m, d) and (n, d)
+    masses_a, masses_b : (m,) and (n,)
+        Not negative; normalised to sum 1.
+
+    Examples
+    --------
+    >>> plan, costs = mover_distance(np.array([[0.0, 0.0]]), np.ones(1), np.array([[3.0, 4.0], [0.0, 1.0]]), np.ones(2))
+    >>> plan.cost
+    3.0
+    """
+    costs = pairwise_distances(vectors_a, vectors_b, distance)
+    return emd(masses_a, masses_b, costs), costs
+
+
+def similarity(distance: float) -> float:
+    """Eq. 3."""
+    return math.exp(-distance)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClarkOptions(PairOptions):
+    """What `wms`, `sms` and `swms` share."""
+
+    stopwords: object = option("english", "words to drop", values="'english', list of words or None")
+    punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
+    lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
+    keep_numbers: bool = option(False, "keep tokens of digits alone")
+    lang: str = option("en", "language code of the rules that find sentences")
+    distance: BagDistance = option("euclidean", "distance between two vectors; the paper's is euclidean")
+    normalize: bool = option(False, "scale every vector to length 1 first")
+    layer: object = option(
+        "mean",
+        "which layers of a contextual model give a word its vector",
+        values="'mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6')",
+    )
+    context: Literal["sentence", "text"] = option("sentence", "what a contextual model reads at a time")
+
+    def settle(self, metric: str) -> Self:
+        parse_aggregation(metric, self.layer)
+        check_language(metric, self.lang)
+        stop_words(self.stopwords, metric)
+        if isinstance(self.idf, tuple | list):
+            raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
+        return self
+
+    def rules(self) -> WordRules:
+        return WordRules(
+            stopwords=stop_words(self.stopwords),
+            lowercase=self.lowercase,
+            keep_numbers=self.keep_numbers,
+            punctuation=self.punctuation,
+            lang=self.lang,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WmsOptions(ClarkOptions):
+    """Options of `wms`."""
+
+    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
+
+    def settle(self, metric: str) -> Self:
+        return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceOptions(ClarkOptions):
+    """What `sms` and `swms` share."""
+
+    sentence_weights: Literal["count", "uniform", "idf"] = option(
+        "count", "mass of a sentence: its kept words (Eq. 4), equal, or the sum of its words' IDF"
+    )
+    sentence_encoder: object = option(
+        None,
+        "a contextual encoder that gives sentences their vectors, in place of the mean of their words",
+        values="str, path, (model, tokenizer), encoder or None",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmsOptions(SentenceOptions):
+    """Options of `sms`."""
+
+    def settle(self, metric: str) -> Self:
+        given = None if self.sentence_weights == "count" else self.sentence_weights
+        weights = choose_weights(metric, given, self.idf, "count", option="sentence_weights")
+        return replace(super().settle(metric), sentence_weights=weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwmsOptions(SentenceOptions):
+    """Options of `swms`."""
+
+    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
+
+    def settle(self, metric: str) -> Self:
+        # A table that the sentences use need not serve the words as well.
+        given = self.weights or ("idf" if self.idf is not None else None)
+        uses = given == "idf" or self.sentence_weights == "idf"
+        choose_weights(metric, "idf" if uses else given, self.idf, "count")
+        return replace(super().settle(metric), weights=given or "count")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The metrics
+
+
+class ReadText(NamedTuple):
+    """A text with the bag of its kept units, if it has any."""
+
+    text: WordText
+    bag: Bag | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoverSimilarity(PairMetric[ReadText]):
+    """What the three metrics share; a subclass says what is in the bag."""
+
+    options: ClarkOptions
+    reader: WordReader
+    table: IdfTable | None
+    sentence_encoder: ContextualEncoder | None
+
+    @abc.abstractmethod
+    def bag(self, words: Words) -> Bag:
+        """The units of a text with their masses."""
+
+    @property
+    def multi_ref(self) -> MultiRef:
+        return self.options.multi_ref
+
+    @property
+    def overlaps(self) -> bool:
+        return not isinstance(self.reader, StaticReader)
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
+        if self.options.stopwords == "english":
+            _warn_about_script(self.name, texts)
+        for index, text in self.reader.read(texts):
+            words = text.words(filtered=True)
+            yield index, ReadText(text, None if words is None else self.bag(words))
+
+    def was_cut(self, text: ReadText) -> bool:
+        return text.text.cut
+
+    def costs(self, prediction: ReadText, reference: ReadText) -> Floats | None:
+        bags = self._bags(prediction, reference)
+        return None if bags is None else self._costs(*bags)
+
+    def compare(self, prediction: ReadText, reference: ReadText, costs: Floats | None = None) -> Comparison:
+        aligned = self.options.return_alignment
+        bags = self._bags(prediction, reference)
+        if bags is None:
+            value = 1.0 if prediction.text.blank and reference.text.blank else 0.0
+            return Comparison(value, empty=True, alignment=no_alignment() if aligned else None)
+        costs = self._costs(*bags) if costs is None else costs
+        plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
+        alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
+        unfiltered = prediction.bag is None or reference.bag is None
+        return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
+
+    def _bags(self, prediction: ReadText, reference: ReadText) -> tuple[Bag, Bag] | None:
+        """Both bags of kept units; of all tokens where a side has none; None if one has no token."""
+        if prediction.bag is not None and reference.bag is not None:
+            return prediction.bag, reference.bag
+        first, second = prediction.text.words(filtered=False), reference.text.words(filtered=False)
+        return None if first is None or second is None else (self.bag(first), self.bag(second))
+
+    def _costs(self, first: Bag, second: Bag) -> Floats:
+        x, y = first.units.vectors(), second.units.vectors()
+        if self.options.normalize:
+            x, y = unit_rows(x), unit_rows(y)
+        return pairwise_distances(x, y, self.options.distance)
+
+    @classmethod
+    def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
+        rules = options.rules()
+        tables = resolve_tables(name, options.idf, corpus, WordIdf(rules))
+        table = None if tables is None else tables.references
+        encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
+        sentences = _sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
+        fields: dict[str, object] = {"emb": encoder.identity}
+        if isinstance(encoder, StaticEncoder):
+            reader: WordReader = StaticReader(encoder, rules)
+        else:
+            layer = parse_aggregation(name, options.layer)
+            window = encoder.window_for(options.window)
+            fields |= {"layer": layer, "context": options.context, "dtype": options.dtype}
+            fields["window"] = f"{window}-{options.truncation}"
+            reader = ContextualReader(
+                encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
+            )
+        fields |= cls.unit_fields(options, sentences)
+        if table is not None:
+            fields["idf"] = table.digest
+        fields |= {
+            "stop": name_stop_words(options.stopwords),
+            "punct": "drop" if options.punctuation else "keep",
+            "case": "lower" if options.lowercase else "keep",
+            "numbers": "keep" if options.keep_numbers else "drop",
+            "lang": options.lang,
+            "dist": options.distance,
+            "norm": options.normalize,
+            "refs": options.multi_ref,
+        }
+        return cls(
+            name=name,
+            signature=signature(name, fields),
+            options=options,
+            reader=reader,
+            table=table,
+            sentence_encoder=sentences,
+        )
+
+    @classmethod
+    @abc.abstractmethod
+    def unit_fields(cls, options: Any, sentences: ContextualEncoder | None) -> dict[str, object]:
+        """What a signature says of the bag's units."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMover(MoverSimilarity):
+    """Eq. 1: the bag of words."""
+
+    options: WmsOptions
+    options_class = WmsOptions
+
+    def bag(self, words: Words) -> Bag:
+        return word_bag(words, self.options.weights or "count", self.table, self.name)
+
+    @classmethod
+    def unit_fields(cls, options: WmsOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
+        return {"weights": options.weights}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceMover(MoverSimilarity):
+    """Eq. 4: the bag of sentences."""
+
+    options: SmsOptions
+    options_class = SmsOptions
+
+    def bag(self, words: Words) -> Bag:
+        return sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name)
+
+    @classmethod
+    def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
+        return {
+            "sentences": options.sentence_weights,
+            "sentvec": "mean" if sentences is None else sentences.identity,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceAndWordMover(MoverSimilarity):
+    """Eq. 5: words and sentences in one bag."""
+
+    options: SwmsOptions
+    options_class = SwmsOptions
+
+    def bag(self, words: Words) -> Bag:
+        return sentence_and_word_bag(
+            word_bag(words, self.options.weights or "count", self.table, self.name),
+            sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name),
+        )
+
+    @classmethod
+    def unit_fields(cls, options: SwmsOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
+        return {"weights": options.weights, **SentenceMover.unit_fields(options, sentences)}
+
+
+def _sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> ContextualEncoder | None:
+    if options.sentence_encoder is None:
+        return None
+    encoder = load_encoder(options.sentence_encoder, device=options.device, dtype=options.dtype)
+    if isinstance(encoder, StaticEncoder):
+        raise InputError(f"{metric}: sentence_encoder: expected a contextual encoder, but {encoder.identity} is static")
+    if isinstance(options, SwmsOptions) and encoder is not words:
+        raise InputError(
+            f"{metric}: sentence_encoder: words and sentences are in one bag, so they need one space: "
+            f"expected the same encoder as model ({words.identity}), but got {encoder.identity}"
+        )
+    return encoder
+
+
+def _warn_about_script(metric: str, texts: Sequence[str]) -> None:
+    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
+    if 2 * foreign > len(texts[:64]):
+        warnings.warn(
+            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
+            stacklevel=2,
+        )
+
+
+@documented(WmsOptions)
+def wms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
+    """Word Mover's Similarity (Eq. 1–3): the minimum cost of transforming the words of one text into the other's.
+
+    Parameters
+    ----------
+    predictions : n texts
+    references : n texts, or n lists of texts
+    {options}
+
+    Returns
+    -------
+    dict
+        `score` (mean of `scores`), `scores` (n floats in (0, 1], 0 if one side is blank), `signature`, `n_empty`,
+        `n_unfiltered`, `n_truncated`, and `alignments` on request.
+
+    Examples
+    --------
+    >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
+    >>> round(result["score"], 4)
+    0.0102
+    """
+    return run(WordMover, "wms", predictions, references, options)
+
+
+@documented(SmsOptions)
+def sms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
+    """Sentence Mover's Similarity (Eq. 2–4): like `wms`, with sentences as units, weighted by their lengths.
+
+    Parameters
+    ----------
+    predictions : n texts
+    references : n texts, or n lists of texts
+    {options}
+
+    Examples
+    --------
+    >>> result = sms(["Snow is sold online. It ships in a box."], ["It ships in a box. Snow is sold online."])
+    >>> result["score"]
+    1.0
+    """
+    return run(SentenceMover, "sms", predictions, references, options)
+
+
+@documented(SwmsOptions)
+def swms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
+    """Sentence and Word Mover's Similarity (Eq. 2, 3, 5): words and sentences in one bag.
+
+    Parameters
+    ----------
+    predictions : n texts
+    references : n texts, or n lists of texts
+    {options}
+
+    Examples
+    --------
+    >>> result = swms(["Snow is sold online."], ["They sell snow. It ships in a box."], return_alignment=True)
+    >>> sorted({unit["kind"] for unit in result["alignments"][0][0]["reference"]})
+    ['sentence', 'word']
+    """
+    return run(SentenceAndWordMover, "swms", predictions, references, options)

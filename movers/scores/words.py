@@ -1,0 +1,329 @@
+"""Texts → words with vectors, static or contextual, as `wms`, `sms` and `swms` see them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from movers.encoders.layers import Aggregation
+from movers.encoders.static import StaticEncoder
+from movers.encoders.windows import Truncation, group_when_complete
+from movers.scores.bags import Bag
+from movers.scores.lexicon import INVISIBLE, Entries, lexicon_of
+from movers.texts import Span, WordRules, sentence_spans, split_pieces
+from movers.weights import IdfTable, Keys
+
+if TYPE_CHECKING:
+    from movers.encoders.contextual import ContextualEncoder, EncodedText
+
+__all__ = [
+    "ContextualReader",
+    "JoinedUnits",
+    "SentenceUnits",
+    "StaticReader",
+    "WordIdf",
+    "WordReader",
+    "WordText",
+    "WordUnits",
+    "Words",
+    "sentence_of",
+]
+
+Vectors = NDArray[np.float32]
+
+
+class Words(Protocol):
+    """The word occurrences of a text.
+
+    Attributes
+    ----------
+    text : str
+    rows : n rows of `vectors`, in text order; equal rows are the same word type
+    words : the word of each row of `vectors`
+    vectors : (N, d)
+    """
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def rows(self) -> list[int]: ...
+
+    @property
+    def words(self) -> Sequence[str]: ...
+
+    @property
+    def vectors(self) -> Vectors: ...
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the sentences begin and end."""
+        ...
+
+    def starts(self) -> list[int]:
+        """n character offsets of the occurrences."""
+        ...
+
+
+def sentence_of(words: Words) -> NDArray[np.intp]:
+    """(n,) number of the sentence in which each occurrence begins."""
+    begins = [begin for begin, _ in words.spans()]
+    # A space before a combining mark belongs to its token, but not to the sentence it begins.
+    return np.maximum(np.searchsorted(begins, words.starts(), side="right") - 1, 0)
+
+
+@dataclass(frozen=True)
+class WordUnits:
+    """Word types of a text in the order of their first occurrence; `types` are rows of the words' vectors."""
+
+    words: Words
+    types: list[int]
+
+    def vectors(self) -> Vectors:
+        return self.words.vectors[self.types]
+
+    def keys(self) -> list[str]:
+        return [self.words.words[row] for row in self.types]
+
+    def describe(self) -> list[dict[str, object]]:
+        first: dict[int, int] = {}
+        for row, number in zip(self.words.rows, sentence_of(self.words).tolist(), strict=True):
+            first.setdefault(row, number)
+        return [{"text": self.words.words[row], "kind": "word", "sentence": first[row]} for row in self.types]
+
+
+@dataclass(frozen=True)
+class SentenceUnits:
+    """Sentences of a text with their (n, d) vectors and their numbers in the text."""
+
+    matrix: Vectors
+    texts: list[str]
+    numbers: list[int]
+
+    def vectors(self) -> Vectors:
+        return self.matrix
+
+    def keys(self) -> list[str]:
+        return self.texts
+
+    def describe(self) -> list[dict[str, object]]:
+        columns = zip(self.texts, self.numbers, strict=True)
+        return [{"text": text, "kind": "sentence", "sentence": number} for text, number in columns]
+
+
+@dataclass(frozen=True)
+class JoinedUnits:
+    """Words and sentences of a text in one bag."""
+
+    words: Bag
+    sentences: Bag
+
+    def vectors(self) -> Vectors:
+        return np.concatenate([self.words.units.vectors(), self.sentences.units.vectors()])
+
+    def keys(self) -> list[Hashable]:
+        return [*self.words.units.keys(), *self.sentences.units.keys()]
+
+    def describe(self) -> list[dict[str, object]]:
+        return self.words.units.describe() + self.sentences.units.describe()
+
+
+class WordText(Protocol):
+    """A text that has been read: its kept words, or all of its words if none is kept."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether tokens were left out."""
+        ...
+
+    @property
+    def blank(self) -> bool:
+        """Nothing in it is visible: two such texts are alike."""
+        ...
+
+    def words(self, filtered: bool) -> Words | None:
+        """The words that the rules keep, or all tokens; None if there are none."""
+        ...
+
+
+class WordReader(Protocol):
+    """Gives distinct texts back as words with vectors."""
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, WordText]]: ...
+
+
+@dataclass(frozen=True)
+class WordIdf:
+    """Counts the documents of words."""
+
+    rules: WordRules
+    keys: Keys = "words"
+    tokenizer: str | None = None
+
+    def build(self, texts: Iterable[str]) -> IdfTable:
+        return IdfTable.build(self.rules.words(text) for text in texts)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Static words
+
+
+@dataclass(frozen=True)
+class StaticReader:
+    """Reads texts with vectors that do not depend on context."""
+
+    encoder: StaticEncoder
+    rules: WordRules
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, StaticText]]:
+        pieces = [split_pieces(text) for text in texts]
+        entries = lexicon_of(self.encoder, self.rules).learn(chain.from_iterable(pieces))
+        for index, text in enumerate(texts):
+            yield index, StaticText(self, text, pieces[index], entries)
+
+    def words(self, text: str, pieces: list[str], entries: Entries) -> StaticWords | None:
+        rows = [row for piece in pieces if (row := entries.codes[piece]) >= 0]
+        if not rows:
+            return None
+        return StaticWords(text, rows, entries.words, entries.vectors, pieces, entries.codes, self.rules.lang)
+
+
+@dataclass(frozen=True)
+class StaticText:
+    """A text as pieces between word boundaries."""
+
+    reader: StaticReader
+    text: str
+    pieces: list[str]
+    entries: Entries
+    cut: bool = False
+
+    @property
+    def blank(self) -> bool:
+        return all(self.entries.codes[piece] == INVISIBLE for piece in self.pieces)
+
+    def words(self, filtered: bool) -> StaticWords | None:
+        if filtered:
+            return self.reader.words(self.text, self.pieces, self.entries)
+        everything = replace(self.reader.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
+        return self.reader.words(self.text, self.pieces, lexicon_of(self.reader.encoder, everything).learn(self.pieces))
+
+
+@dataclass(frozen=True)
+class StaticWords:
+    """Occurrences of static words; sentences and offsets are found when they are asked for."""
+
+    text: str
+    rows: list[int]
+    words: Sequence[str]
+    vectors: Vectors
+    pieces: list[str]
+    codes: dict[str, int]
+    lang: str
+
+    def spans(self) -> list[tuple[int, int]]:
+        return sentence_spans(self.text, self.lang)
+
+    def starts(self) -> list[int]:
+        ends = accumulate(map(len, self.pieces))
+        return [end - len(piece) for end, piece in zip(ends, self.pieces, strict=True) if self.codes[piece] >= 0]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Contextual words
+
+
+@dataclass(frozen=True)
+class ContextualReader:
+    """Reads texts with a transformer, each sentence alone or each text whole (`context`)."""
+
+    encoder: ContextualEncoder
+    rules: WordRules
+    aggregation: Aggregation
+    context: str
+    batch_tokens: int | None
+    truncation: Truncation
+    window: int | None
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ContextualText]]:
+        sentences = [sentence_spans(text, self.rules.lang) for text in texts]
+        # What the encoder reads: each distinct sentence once, or each distinct text.
+        spans = sentences
+        if self.context == "text":
+            spans = [[(0, len(text))] if found else [] for text, found in zip(texts, sentences, strict=True)]
+        passages = [[text[begin:end] for begin, end in own] for text, own in zip(texts, spans, strict=True)]
+        for index, encoded in group_when_complete(passages, self._encode):
+            yield index, self._finish(texts[index], sentences[index], spans[index], encoded)
+
+    def _encode(self, passages: list[str]) -> Iterator[tuple[int, EncodedText]]:
+        return self.encoder.encode(
+            passages,
+            self.aggregation,
+            batch_tokens=self.batch_tokens,
+            truncation=self.truncation,
+            window=self.window,
+        )
+
+    def _finish(
+        self, text: str, sentences: list[tuple[int, int]], spans: list[tuple[int, int]], encoded: list[EncodedText]
+    ) -> ContextualText:
+        tokens = self.rules.spans(text)
+        begins = [begin for begin, _ in spans]
+        found: list[Span] = []
+        vectors: list[Vectors] = []
+        for token in tokens:
+            place = max(bisect_right(begins, token.start) - 1, 0)
+            vector = _word_vector(encoded[place], token.start - begins[place], token.end - begins[place])
+            if vector is not None:
+                found.append(token)
+                vectors.append(vector)
+        return ContextualText(text, sentences, found, vectors, not tokens, any(passage.cut for passage in encoded))
+
+
+def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
+    """Mean of the sub-words that overlap the characters from start to end; None if there is none."""
+    tokens = passage.tokens
+    overlap = np.flatnonzero((tokens.starts < end) & (tokens.ends > start) & ~tokens.special)
+    return passage.vectors[overlap].mean(axis=0) if len(overlap) else None
+
+
+@dataclass(frozen=True)
+class ContextualText:
+    """A text's tokens that have a vector, each its own type."""
+
+    text: str
+    sentences: list[tuple[int, int]]
+    tokens: list[Span]
+    vectors: list[Vectors]
+    blank: bool
+    cut: bool
+
+    def words(self, filtered: bool) -> ContextualWords | None:
+        rows = [row for row, token in enumerate(self.tokens) if token.kept or not filtered]
+        if not rows:
+            return None
+        words = [token.text for token in self.tokens]
+        return ContextualWords(self.text, rows, words, np.stack(self.vectors), self.sentences, self.tokens)
+
+
+@dataclass(frozen=True)
+class ContextualWords:
+    """Occurrences of contextual words."""
+
+    text: str
+    rows: list[int]
+    words: Sequence[str]
+    vectors: Vectors
+    sentences: list[tuple[int, int]]
+    tokens: list[Span]
+
+    def spans(self) -> list[tuple[int, int]]:
+        return self.sentences
+
+    def starts(self) -> list[int]:
+        return [self.tokens[row].start for row in self.rows]

@@ -1,0 +1,124 @@
+"""The thread pool that compares texts, and BLAS held to one thread meanwhile."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController, ThreadpoolController
+
+__all__ = ["chunks", "default_threads", "one_blas_thread", "threaded_map"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def default_threads() -> int:
+    """The processors this process may use."""
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:  # not on Linux
+        return max(1, os.cpu_count() or 1)
+
+
+class _BlasHold:
+    """Limits OpenBLAS to one thread while at least one caller holds it, and restores what it was before the first.
+
+    threadpoolctl's own context manager saves and restores per caller: two calls that overlap would leave the limit of
+    the first behind for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._controller: ThreadpoolController | None = None
+        self._before: list[tuple[LibController, int]] = []
+
+    def acquire(self) -> None:
+        with self._lock:
+            self._holders += 1
+            if self._holders > 1:
+                return
+            if self._controller is None:
+                from threadpoolctl import ThreadpoolController
+
+                # NumPy's own copy only, never the library of an encoder.
+                self._controller = ThreadpoolController().select(internal_api="openblas")
+            self._before = [(library, library.num_threads) for library in self._controller.lib_controllers]
+            for library, _ in self._before:
+                library.set_num_threads(1)
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                for library, count in self._before:
+                    library.set_num_threads(count)
+
+
+_HOLD = _BlasHold()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep NumPy's matrix products on the thread that asks for them; not to be held across a `yield` to a caller.
+
+    At the size of a sentence, waking BLAS's own threads takes several times as long as the product, and pairs are
+    spread over threads anyway.
+    """
+    _HOLD.acquire()
+    try:
+        yield
+    finally:
+        _HOLD.release()
+
+
+def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of `size` items, the last one shorter.
+
+    >>> list(chunks(range(5), 2))
+    [[0, 1], [2, 3], [4]]
+    """
+    part: list[Item] = []
+    for item in items:
+        part.append(item)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def threaded_map(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None, chunk: int = 32
+) -> Iterator[Result]:
+    """`map(function, items)` on a thread pool: results in the order of the items, a bounded number in flight.
+
+    Items go to the threads in chunks, because handing over a single sentence costs as much as solving it.
+
+    >>> list(threaded_map(lambda n: n * n, range(5), threads=2))
+    [0, 1, 4, 9, 16]
+    """
+    threads = default_threads() if threads is None else threads
+    if threads == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
+        in_flight: deque[Future[list[Result]]] = deque()
+        for part in chunks(items, chunk):
+            in_flight.append(pool.submit(_run_chunk, function, part))
+            if len(in_flight) > 4 * threads:
+                yield from in_flight.popleft().result()
+        while in_flight:
+            yield from in_flight.popleft().result()
+
+
+def _run_chunk(function: Callable[[Item], Result], part: list[Item]) -> list[Result]:
+    with one_blas_thread():
+        return [function(item) for item in part]
