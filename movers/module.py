@@ -71,7 +71,11 @@ class TextMetric(evaluate.Metric, abc.ABC):
                 "options have names: evaluate.load(path, model=…)"
             )
         self.load_options = {key: value for key, value in settings.items() if key not in own}
-        self.spec.parse(self.load_options)
+        options = self.spec.parse(self.load_options)
+        if "shared_pass" in self.load_options:
+            # The first module to compute has to know what the others read, so all register before that. Nothing is
+            # scored yet: a blank text stands for the corpus.
+            self.spec.build(options, Corpus([""], [[""]]))
         self._grouped: bool | None = None
 
     @abc.abstractmethod
