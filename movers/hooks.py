@@ -9,11 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from movers.errors import InputError
-from movers.registry import MetricSpec, find_metric, parse_metric, score_many
+from movers.registry import MetricSpec, MetricWithOptions, parse_metric, score_many
 
 __all__ = ["ComputeMetrics", "compute_metrics"]
-
-MetricAndOptions = str | tuple[str, Mapping[str, object]]
 
 
 class Tokenizer(Protocol):
@@ -31,7 +29,7 @@ class EvalPrediction(Protocol):
 
 def compute_metrics(
     tokenizer: Tokenizer,
-    metrics: Sequence[MetricAndOptions] = ("moverscore",),
+    metrics: Sequence[MetricWithOptions] = ("moverscore",),
     *,
     postprocess: Callable[[str], str] = str.strip,
 ) -> ComputeMetrics:
@@ -59,7 +57,7 @@ def compute_metrics(
     −100 stands for padding in labels and predictions and is never decoded. Predictions may be token ids (with
     `predict_with_generate=True`) or logits, whose argmax is decoded.
     """
-    parsed = [parse_metric(item) if isinstance(item, str) else (find_metric(item[0]), item[1]) for item in metrics]
+    parsed = [parse_metric(item) for item in metrics]
     names = [spec.name for spec, _ in parsed]
     if not names:
         raise InputError("compute_metrics: metrics: expected at least one metric, but got none")
@@ -112,13 +110,10 @@ class ComputeMetrics:
         self, predictions: list[str], references: list[str] | None = None, sources: list[str] | None = None
     ) -> dict[str, float]:
         metrics = [(spec.name, options) for spec, options in self.metrics]
-        results = score_many(metrics, predictions, references, sources=sources)
         values: dict[str, float] = {}
-        for (name, _), result in zip(metrics, results.values(), strict=True):
-            values[name] = result["score"]
-            for part in ("precision", "recall"):
-                if part in result:
-                    values[f"{name}_{part}"] = float(np.mean(result[part]))
+        for name, result in score_many(metrics, predictions, references, sources=sources).items():
+            values[name] = _mean(result["score"])
+            values |= {f"{name}_{part}": _mean(result[part]) for part in ("precision", "recall") if part in result}
         return values
 
 
@@ -129,6 +124,10 @@ def _source_ids(eval_prediction: EvalPrediction) -> object:
     if inputs is None:
         raise InputError('compute_metrics: expected the sources: set include_for_metrics=["inputs"]')
     return inputs
+
+
+def _mean(values: object) -> float:
+    return float(np.mean(np.asarray(values, dtype=np.float64)))
 
 
 def _array(values: object) -> np.ndarray:

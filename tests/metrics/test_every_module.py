@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import ROOT
+from tiny import ROOT, tiny_model, tiny_tokenizer
 
 import movers
 from movers.module import TextMetric
@@ -99,20 +99,15 @@ def test_combine_prefixes_results_with_the_folders_names(fresh_caches: Path, nea
 def test_modules_that_are_given_one_shared_pass_encode_each_text_once(load: Load, tiny_bert: Any) -> None:
     import evaluate
 
-    encoded = []
-    model, tokenizer = tiny_bert
-    hook = model.register_forward_pre_hook(
-        lambda _, args, kwargs: encoded.append(len(kwargs["input_ids"])), with_kwargs=True
-    )
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")  # of which no text is cached
+    encoded: list[int] = []
+    model.register_forward_pre_hook(lambda _, args, kwargs: encoded.append(len(kwargs["input_ids"])), with_kwargs=True)
     names = ["moverscore", "bertscore_emd", "bertscore_hungarian"]
     texts = {"predictions": ["a cat sat", "the old dog"], "references": ["the cat sat on it", "a big dog runs"]}
-    try:
-        alone = [load(name, model=tiny_bert).compute(**texts)["score"] for name in names]
-        encoded.clear()
-        shared = movers.SharedPass()
-        modules = [load(name, model=tiny_bert, shared_pass=shared) for name in names]
-        result = evaluate.combine(modules).compute(**texts)
-    finally:
-        hook.remove()
+    shared = movers.SharedPass()
+    modules = [load(name, model=(model, tokenizer), shared_pass=shared, idf="corpus") for name in names]
+    result = evaluate.combine(modules).compute(**texts)
     assert sum(encoded) == 4
-    assert [result[f"{name}_score"] for name in names] == pytest.approx(alone, abs=1e-6)
+    for name in names:
+        alone = getattr(movers, name)(**texts, model=tiny_bert, idf="corpus")
+        assert result[f"{name}_scores"] == pytest.approx(alone["scores"], abs=1e-6)
