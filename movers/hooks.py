@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from movers.errors import InputError
 from movers.registry import MetricSpec, MetricWithOptions, parse_metric, score_many
 
+if TYPE_CHECKING:
+    from transformers import EvalPrediction, PreTrainedTokenizerBase
+
 __all__ = ["ComputeMetrics", "compute_metrics"]
 
 
-class Tokenizer(Protocol):
-    """A tokenizer, or a processor, that turns ids back into texts."""
-
-    def batch_decode(self, ids: np.ndarray, *, skip_special_tokens: bool) -> list[str]: ...
-
-
-class EvalPrediction(Protocol):
-    """What Trainer hands over; `inputs` only if `include_for_metrics` asks for them."""
-
-    predictions: object
-    label_ids: object
-
-
 def compute_metrics(
-    tokenizer: Tokenizer,
+    tokenizer: PreTrainedTokenizerBase,
     metrics: Sequence[MetricWithOptions] = ("moverscore",),
     *,
     postprocess: Callable[[str], str] = str.strip,
@@ -78,7 +68,7 @@ class ComputeMetrics:
         Predictions, references and sources of the batches so far.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: PreTrainedTokenizerBase
     metrics: Sequence[tuple[MetricSpec, Mapping[str, object]]]
     postprocess: Callable[[str], str]
     texts: dict[str, list[str]] = field(default_factory=dict)

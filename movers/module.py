@@ -11,7 +11,7 @@ import abc
 import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import datasets
 import evaluate
@@ -22,17 +22,16 @@ from movers.registry import MetricSpec, find_metric
 from movers.scores import engine
 from movers.weights import Corpus
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 __all__ = ["TextMetric", "text_metric_info"]
 
 _SETTINGS = frozenset(inspect.signature(evaluate.Metric.__init__).parameters) - {"self", "kwargs"}
 
 
-class _Lock(Protocol):
-    def release(self) -> None: ...
-
-
 def text_metric_info(
-    name: str, description: str, citation: str, inputs_description: str, reference_urls: list[str]
+    name: str, description: str, citation: str, inputs_description: str, url: str
 ) -> evaluate.MetricInfo:
     """The information that evaluate shows of a metric; a row's reference (or source) is one text or a list of texts."""
     text = datasets.Value("string")
@@ -42,7 +41,7 @@ def text_metric_info(
         citation=citation,
         inputs_description=inputs_description,
         features=[datasets.Features({"predictions": text, find_metric(name).compared_with: form}) for form in forms],
-        reference_urls=reference_urls,
+        reference_urls=[url],
         license="Apache-2.0",
     )
 
@@ -187,6 +186,6 @@ class TextMetric(evaluate.Metric, abc.ABC):
 
     def _forget_locks(self) -> None:
         # They are released; a metric that still holds them cannot be pickled.
-        self.filelocks: list[_Lock] | None = None
+        self.filelocks: list[BaseFileLock] | None = None
         self.file_paths: list[str] | None = None
         self.rendez_vous_lock: object = None

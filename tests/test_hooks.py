@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import ROOT, tiny_tokenizer
+from tiny import ROOT, tiny_model, tiny_tokenizer
 
 import movers
 from movers.errors import InputError
@@ -142,21 +142,16 @@ def test_wrong_metrics_and_options_are_refused_before_training(tokenizer: Any, m
         compute_metrics(tokenizer, metrics)
 
 
-def test_contextual_metrics_share_one_forward_pass(tokenizer: Any, tiny_bert: Any) -> None:
-    rows: list[int] = []
-    model, _ = tiny_bert
+def test_contextual_metrics_share_one_forward_pass(tokenizer: Any) -> None:
+    model, rows = tiny_model("bert", seed=72), []  # no other test has cached its vectors
+    model.register_forward_pre_hook(lambda _, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True)
+    encoder = (model, tiny_tokenizer("bert"))
     names = ["moverscore", "bertscore_hungarian", "bertscore_emd"]
-    compute = compute_metrics(tokenizer, [(name, {"model": tiny_bert}) for name in names])
-    handle = model.register_forward_pre_hook(
-        lambda _, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True
-    )
-    try:
-        found = compute(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
-    finally:
-        handle.remove()
+    compute = compute_metrics(tokenizer, [(name, {"model": encoder}) for name in names])
+    found = compute(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
     assert sum(rows) == len({*TEXTS, *OTHERS})
     for name in names:
-        assert found[name] == pytest.approx(getattr(movers, name)(TEXTS, OTHERS, model=tiny_bert)["score"], abs=1e-6)
+        assert found[name] == pytest.approx(getattr(movers, name)(TEXTS, OTHERS, model=encoder)["score"], abs=1e-6)
 
 
 def test_the_hook_is_reached_from_the_package() -> None:

@@ -6,6 +6,7 @@ import evaluate
 
 from movers.module import TextMetric, text_metric_info
 
+_URL = "https://aclanthology.org/2022.acl-short.80"
 _CITATION = """\
 @inproceedings{jin-gildea-2022-rewarding,
     title = "Rewarding Semantic Similarity under Optimized Alignments for {AMR}-to-Text Generation",
@@ -100,13 +101,7 @@ _KWARGS_DESCRIPTION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class BertscoreEmd(TextMetric):
     def _info(self) -> evaluate.MetricInfo:
-        return text_metric_info(
-            "bertscore_emd",
-            _DESCRIPTION,
-            _CITATION,
-            _KWARGS_DESCRIPTION,
-            ["https://aclanthology.org/2022.acl-short.80"],
-        )
+        return text_metric_info("bertscore_emd", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, _URL)
 
     def _compute(
         self, *, predictions, references,

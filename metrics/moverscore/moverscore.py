@@ -6,6 +6,7 @@ import evaluate
 
 from movers.module import TextMetric, text_metric_info
 
+_URL = "https://aclanthology.org/D19-1053"
 _CITATION = """\
 @inproceedings{zhao-etal-2019-moverscore,
     title = "{M}over{S}core: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance",
@@ -99,9 +100,7 @@ _KWARGS_DESCRIPTION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Moverscore(TextMetric):
     def _info(self) -> evaluate.MetricInfo:
-        return text_metric_info(
-            "moverscore", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, ["https://aclanthology.org/D19-1053"]
-        )
+        return text_metric_info("moverscore", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, _URL)
 
     def _compute(
         self, *, predictions, references,

@@ -6,6 +6,7 @@ import evaluate
 
 from movers.module import TextMetric, text_metric_info
 
+_URL = "https://aclanthology.org/P19-1264"
 _CITATION = """\
 @inproceedings{clark-etal-2019-sentence,
     title = "Sentence Mover's Similarity: Automatic Evaluation for Multi-Sentence Texts",
@@ -101,9 +102,7 @@ _KWARGS_DESCRIPTION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Swms(TextMetric):
     def _info(self) -> evaluate.MetricInfo:
-        return text_metric_info(
-            "swms", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, ["https://aclanthology.org/P19-1264"]
-        )
+        return text_metric_info("swms", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, _URL)
 
     def _compute(
         self, *, predictions, references,
