@@ -40,3 +40,16 @@ def test_the_targets_of_make_that_documents_name_exist() -> None:
         for target in re.findall(r"(?:^|`)make ([a-z]+)", (ROOT / document).read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert {"demo", "test"} <= named <= targets
+
+
+def test_the_walks_name_files_and_functions_that_exist() -> None:
+    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Three walks")[2].partition("\n## ")[0]
+    steps = re.findall(r"`(movers/[\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, | → )?)+))?", walks)
+    missing = [
+        f"{path}: {name}"
+        for path, names in steps
+        for name in re.findall(r"\w+(?=`)", names) or [""]
+        if not (ROOT / path).is_file() or not re.search(rf"(?:def|class) {name}\b", (ROOT / path).read_text())
+    ]
+    assert len(steps) > 15
+    assert missing == []
