@@ -10,21 +10,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from samples import GRADED
 from scipy import stats
+from tiny import ROOT
 
 import movers
 from movers.agreement import scoring
-from movers.judged import read_file
-
-ROOT = Path(__file__).parent.parent
-GRADED = ROOT / "tests" / "data" / "graded.jsonl"
+from movers.agreement.readers import read_file
 
 
 @pytest.fixture
 def run(monkeypatch):
     """The script as a module, with two small tables on the graded set instead of the papers'."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
-    for name in ("run", "tables"):
+    for name in ("run", "tables", "store", "common"):
         sys.modules.pop(name, None)
     module = importlib.import_module("run")
     tables = importlib.import_module("tables")
@@ -55,7 +54,7 @@ def run(monkeypatch):
     )
     monkeypatch.setattr(module, "TABLES", {table.name: table for table in small})
     yield module
-    for name in ("run", "tables"):
+    for name in ("run", "tables", "store", "common"):
         sys.modules.pop(name, None)
 
 

@@ -7,14 +7,17 @@ without it their tests are skipped.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import GRADED
 
 from movers.agreement import correlate, correlation
+from movers.agreement.judged import JudgedSet
+from movers.agreement.readers import read_file
 from movers.agreement.scoring import MetricCall, score_judged
-from movers.judged import JudgedSet, JudgedText, read_file
 from movers.registry import METRICS
 
 # Spearman with the seven grades, over 140 texts.
@@ -32,15 +35,9 @@ LEAST_ON_GRADES = {
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
     """The reference doubles as the source, for metrics that compare with one."""
-    judged = read_file(Path(__file__).parent / "data" / "graded.jsonl")
+    judged = read_file(GRADED)
     return JudgedSet(
-        judged.name,
-        tuple(
-            JudgedText(
-                text.id, text.candidate, text.references, text.scores, {**text.fields, "source": text.references[0]}
-            )
-            for text in judged.texts
-        ),
+        judged.name, tuple(replace(text, fields={**text.fields, "source": text.references[0]}) for text in judged.texts)
     )
 
 
@@ -78,7 +75,7 @@ def test_a_metric_puts_the_better_text_of_a_pair_first(graded, graded_scores, na
     assert sum(a > b for a, b in zip(first, second, strict=True)) >= 18
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.against == "references"])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.compared_with == "references"])
 def test_repetition_is_worth_less_than_a_paraphrase(graded, graded_scores, name):
     grades = np.array(graded.labels("system"))
     scores = np.array(graded_scores[name])

