@@ -2,9 +2,9 @@
 
     MOVERS_DATA=… python benchmarks/quality/paper.py [table ...]
 
-Every model is trained by `movers.quality.training.train` with the paper's settings (one negative sample per document, RMSProp,
-patience 3, split 80/10/10 by document) and measured on the test side. Sizes are written into the result. Finished
-models are kept, so that an interrupted run goes on.
+Every model is trained by `movers.quality.training.train` with the paper's settings (one negative sample per document,
+RMSProp, patience 3, split 80/10/10 by document) and measured on the test side. Sizes are written into the result.
+Finished models are kept, so that an interrupted run goes on.
 """
 
 from __future__ import annotations

@@ -125,8 +125,9 @@ def main() -> None:
         lines += people(found)
     if (found := load("table1")) is not None:
         note = (
-            "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one negative "
-            "sample per document, RMSProp, patience 3. The paper had 30,000 documents; here they are counted in the table."
+            "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one "
+            "negative sample per document, RMSProp, patience 3. The paper had 30,000 documents; here they are counted "
+            "in the table."
         )
         lines += designs(found, "Cross pairs, by encoder and head (Table 1)", ["cross"], note)
     if (found := load("table2")) is not None:
