@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 __all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "draw_curve", "fit",
-           "optimiser_for", "seeded"]  # fmt: skip
+           "seeded"]  # fmt: skip
 
 Curve = list[dict[str, float]]
 Item = TypeVar("Item")
-Item_contra = TypeVar("Item_contra", contravariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,16 +180,6 @@ def _restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, T
 # The loop
 
 
-def optimiser_for(module: nn.Module, options: LoopOptions, rate: float) -> torch.optim.Optimizer:
-    """The optimiser that the options name, over all parameters that are trained."""
-    import torch
-
-    trained = [value for value in module.parameters() if value.requires_grad]
-    if options.optimiser == "rmsprop":
-        return torch.optim.RMSprop(trained, lr=rate)
-    return torch.optim.AdamW(trained, lr=rate, weight_decay=1e-4)
-
-
 def best_entry(curve: Curve) -> dict[str, float]:
     """The epoch with the lowest validation loss; of equal ones the last.
 
@@ -230,7 +219,10 @@ def fit(
     import torch
 
     module, rate = learner.module, options.rate or default_rate
-    optimiser = optimiser_for(module, options, rate)
+    trained = [value for value in module.parameters() if value.requires_grad]
+    optimiser: torch.optim.Optimizer = torch.optim.RMSprop(trained, lr=rate)
+    if options.optimiser == "adamw":
+        optimiser = torch.optim.AdamW(trained, lr=rate, weight_decay=1e-4)
     state = Checkpoint.load(checkpoint) or Checkpoint([], {}, {}, {})
     if state.curve:
         module.load_state_dict(state.weights)
@@ -249,7 +241,7 @@ def fit(
                     loss = learner.loss(batch)
                     optimiser.zero_grad()
                     loss.backward()
-                    torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+                    torch.nn.utils.clip_grad_norm_(trained, 1.0)
                     optimiser.step()
                     total += float(loss.detach()) * len(batch)
                     count += len(batch)

@@ -9,7 +9,7 @@ This module imports torch; import it late.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,13 @@ from torch import Tensor, nn
 from movers.encoders import load_encoder
 from movers.encoders.load import _device, _find_weights
 from movers.encoders.static import StaticEncoder
+from movers.encoders.windows import Window, batches, windows_over
 from movers.errors import InputError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["CrossEncoder", "cut_in_parallel", "document_windows", "load_cross_encoder"]
+__all__ = ["CrossEncoder", "cut_in_parallel", "load_cross_encoder"]
 
 Ids = list[int]
 Batch = dict[str, Tensor]
@@ -40,17 +41,6 @@ def cut_in_parallel(document: int, summary: int, room: int) -> tuple[int, int]:
         return document, summary
     kept = min(summary, max(1, round(room * summary / (document + summary))))
     return min(document, room - kept), kept
-
-
-def document_windows(document: int, size: int) -> list[tuple[int, int]]:
-    """(begin, end) of windows of `size` tokens over the document, overlapping by half.
-
-    >>> document_windows(10, 4)
-    [(0, 4), (2, 6), (4, 8), (6, 10)]
-    """
-    if document <= size:
-        return [(0, document)]
-    return [(begin, begin + size) for begin in [*range(0, document - size, size // 2), document - size]]
 
 
 class CrossEncoder(nn.Module):
@@ -93,12 +83,12 @@ class CrossEncoder(nn.Module):
     def windows(self, document: Ids, summary: Ids) -> list[list[tuple[Ids, Ids]]]:
         """All of both texts: for each part of the summary the windows of the document, each beside that part."""
         # a summary that would leave the document less than half of the room is read in parts of that size
-        step = max(1, self.room // 2)
-        parts = [summary[begin : begin + step] for begin in range(0, max(1, len(summary)), step)]
-        return [
-            [(document[begin:end], part) for begin, end in document_windows(len(document), self.room - len(part))]
-            for part in parts
-        ]
+        step, rows = max(1, self.room // 2), []
+        for begin in range(0, max(1, len(summary)), step):
+            part = summary[begin : begin + step]
+            windows = windows_over(0, len(document), self.room - len(part))
+            rows.append([(document[window.begin : window.end], part) for window in windows])
+        return rows
 
     def forward(self, batch: Batch) -> Tensor:
         inputs = {name: value.to(self.output.weight.device) for name, value in batch.items()}
@@ -110,9 +100,11 @@ class CrossEncoder(nn.Module):
     def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_tokens: int | None = None) -> list[float]:
         """Scores in [0, 1] of (document, summary) rows; a batch has at most `batch_tokens` tokens with padding."""
         budget = batch_tokens or (2048 if self.output.weight.device.type == "cpu" else 32768)
-        lengths = [len(document) + len(summary) + 3 for document, summary in rows]
+        lengths = [len(document) + len(summary) for document, summary in rows]
+        longest_first = sorted(range(len(rows)), key=lambda place: -lengths[place])
         scores = [0.0] * len(rows)
-        for places in _budgeted(lengths, budget):
+        windows = (Window(place, 0, lengths[place], 0, lengths[place]) for place in longest_first)
+        for places in ([window.text for window in batch] for batch in batches(windows, 3, budget)):
             with torch.inference_mode():
                 found = self(self.batch([rows[place] for place in places])).double().sigmoid().tolist()
             for place, score in zip(places, found, strict=True):
@@ -133,19 +125,6 @@ class CrossEncoder(nn.Module):
         copied = copy.deepcopy(self).to(target)
         copied.transformer.to(precision)
         return copied
-
-
-def _budgeted(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Places by falling length, in batches whose padded size is within the budget (a single row may exceed it).
-
-    >>> list(_budgeted([3, 5, 2], 10))
-    [[1, 0], [2]]
-    """
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    while order:
-        count = max(1, budget // lengths[order[0]])
-        yield order[:count]
-        order = order[count:]
 
 
 def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:

@@ -168,35 +168,34 @@ def _missing(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -
     return [s for i, s in enumerate(base) if i not in gone], _count([base[i] for i in gone]) / _count(base)
 
 
-def _foreign(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
-    """Sentences of another document's summary in the place of some."""
-    return _sentences_from(other.summary_sentences, base, share, rng)
-
-
-def _aside(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
-    """Sentences from after the first quarter of the document in the place of some."""
-    return _sentences_from(pair.document_sentences[len(pair.document_sentences) // 4 :], base, share, rng)
-
-
-def _sentences_from(pool: Sequence[str], base: list[str], share: float, rng: Rng) -> Faulty:
+def _replaced_by(pool: Sequence[str], base: list[str], share: float, rng: Rng) -> Faulty:
     pool = [sentence for sentence in pool if sentence not in base]
     if not pool:
         return base, 0.0
-    out = list(base)
-    places = _pick(len(base), share, rng)
+    out, places = list(base), _pick(len(base), share, rng)
     for place in places:
         out[place] = _choose(pool, rng)
     return out, _count([out[i] for i in places]) / max(1, _count(out))
 
 
+def _foreign(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
+    """Sentences of another document's summary in the place of some."""
+    return _replaced_by(other.summary_sentences, base, share, rng)
+
+
+def _aside(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
+    """Sentences from after the first quarter of the document in the place of some."""
+    return _replaced_by(pair.document_sentences[len(pair.document_sentences) // 4 :], base, share, rng)
+
+
 def _repeated(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """Whole sentences repeated at the end, or runs of words repeated at once."""
-    if rng.random() < 0.5:
-        again = [base[i] for i in _pick(len(base), share, rng)]
-        return [*base, *again], _count(again) / (_count(base) + _count(again))
-    out = list(base)
-    repeated = 0
-    for place in _pick(len(base), share, rng):
+    at_end = rng.random() < 0.5
+    out, places, repeated = list(base), _pick(len(base), share, rng), 0
+    if at_end:
+        again = [base[i] for i in places]
+        return [*base, *again], _count(again) / _count([*base, *again])
+    for place in places:
         tokens = split_tokens(out[place])
         length = int(rng.integers(1, max(2, len(tokens) // 2)))
         start = int(rng.integers(0, max(1, len(tokens) - length)))
@@ -228,24 +227,20 @@ def _misplaced(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng)
 
 def _glued(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """The beginning of a sentence and the end of another one of the document."""
-    out = list(base)
-    wrong = 0
+    out, wrong = list(base), 0
     for place in _pick(len(base), share, rng):
-        pool = [s for s in pair.document_sentences if s != out[place]]
-        if not pool:
-            continue
-        head, tail = split_tokens(out[place]), split_tokens(_choose(pool, rng))
-        cut = int(rng.integers(1, max(2, len(head) - 1)))
-        end = tail[int(rng.integers(0, max(1, len(tail) - 1))) :]
-        out[place] = "".join([*head[:cut], *map(_with_space, end[:1]), *end[1:]])
-        wrong += len(end)
+        if pool := [s for s in pair.document_sentences if s != out[place]]:
+            head, tail = split_tokens(out[place]), split_tokens(_choose(pool, rng))
+            cut = int(rng.integers(1, max(2, len(head) - 1)))
+            end = tail[int(rng.integers(0, max(1, len(tail) - 1))) :]
+            out[place] = "".join([*head[:cut], *map(_with_space, end[:1]), *end[1:]])
+            wrong += len(end)
     return out, wrong / max(1, _count(out))
 
 
 def _broken(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """The text breaks off, or sentences lose their end."""
-    out = list(base)
-    lost = 0
+    out, lost = list(base), 0
     for place in [len(base) - 1] if rng.random() < 0.5 else _pick(len(base), share, rng):
         tokens = split_tokens(out[place])
         kept = int(rng.integers(1, max(2, len(tokens) - 1)))
@@ -257,18 +252,16 @@ def _broken(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) ->
 
 def _shuffled(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
     """Words out of order inside a window of each chosen sentence."""
-    out = list(base)
-    moved = 0
+    out, moved = list(base), 0
     for place in _pick(len(base), share, rng):
         tokens = split_tokens(out[place])
-        if len(tokens) < 4:
-            continue
-        size = int(rng.integers(3, len(tokens)))
-        start = int(rng.integers(0, len(tokens) - size + 1))
-        order = rng.permutation(size) + start
-        words = [*tokens[:start], *(tokens[i] for i in order), *tokens[start + size :]]
-        moved += int((order != np.arange(start, start + size)).sum())
-        out[place] = "".join([words[0], *map(_with_space, words[1:])]).strip()
+        if len(tokens) >= 4:
+            size = int(rng.integers(3, len(tokens)))
+            start = int(rng.integers(0, len(tokens) - size + 1))
+            order = rng.permutation(size) + start
+            words = [*tokens[:start], *(tokens[i] for i in order), *tokens[start + size :]]
+            out[place] = "".join([words[0], *map(_with_space, words[1:])]).strip()
+            moved += int((order != np.arange(start, start + size)).sum())
     return out, moved / max(1, _count(base))
 
 
@@ -278,7 +271,7 @@ def _padded(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) ->
     if not pool:
         return base, 0.0
     more = [pool[i] for i in _pick(len(pool), min(1.0, share * 2 * len(base) / len(pool)), rng)]
-    return [*base, *more], _count(more) / (_count(base) + _count(more))
+    return [*base, *more], _count(more) / _count([*base, *more])
 
 
 #: What `broad` adds to the paper's kinds.
@@ -297,15 +290,12 @@ def add_fault(base: Sequence[str], kind: str, pair: Pair, other: Pair, share: fl
 def lead_extract(pair: Pair, rng: Rng) -> tuple[str, ...]:
     """An extract in document order: sentences near the beginning, about as long as the summary."""
     goal = max(len(split_tokens(pair.summary)), 20)
-    early = list(pair.document_sentences[: max(4, len(pair.document_sentences) // 4)])
+    early = pair.document_sentences[: max(4, len(pair.document_sentences) // 4)]
     skip = rng.random() * 0.4
     out: list[str] = []
     for sentence in early:
-        if rng.random() < skip:
-            continue
-        out.append(sentence)
-        if _count(out) >= goal:
-            break
+        if _count(out) < goal and rng.random() >= skip:
+            out.append(sentence)
     return tuple(out or early[:1])
 
 

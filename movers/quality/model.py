@@ -48,8 +48,6 @@ class ModelConfig(TypedDict, total=False):
 
 
 class DataRecord(TypedDict):
-    """What a model was trained on."""
-
     digest: str
     documents: int
     sources: list[dict[str, object]]
@@ -70,15 +68,7 @@ class TrainingRecord(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class QualityModel:
-    """A head (or cross-encoder) with its configuration, ready to score.
-
-    Attributes
-    ----------
-    module : torch module in evaluation mode
-    config : what it was built from: unit, encoder, head, sizes
-    digest : SHA-256 of the weights
-    record : how it was trained
-    """
+    """A head or cross-encoder in evaluation mode; `digest` is the SHA-256 of its weights."""
 
     module: Head | CrossEncoder
     config: ModelConfig

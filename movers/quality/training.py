@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 from typing_extensions import Self
 
 from movers import training
@@ -142,14 +142,5 @@ def train(
 
 def environment() -> dict[str, str]:
     """Versions and machine, for the record of a run."""
-    import torch
-    import transformers
-
-    return {
-        "movers": VERSION,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-    }
+    versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
+    return {"movers": VERSION, "python": platform.python_version(), **versions, "machine": platform.machine()}
