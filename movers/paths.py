@@ -19,7 +19,7 @@ def module_path(name: str) -> str:
     'wms'
     >>> module_path("wsm")
     Traceback (most recent call last):
-    movers.errors.InputError: module_path: expected one of bertscore_emd, ..., but got 'wsm'
+    movers.InputError: module_path: expected one of bertscore_emd, ..., but got 'wsm'
     """
     installed = _PACKAGE / "metrics"
     metrics = installed if installed.is_dir() else _PACKAGE.parent / "metrics"

@@ -128,9 +128,7 @@ def _add_metric(spec: MetricSpec) -> dict[str, Any]:
     button = gradio.Button("Score", variant="primary")
     with gradio.Row(equal_height=True):
         number = gradio.Textbox(label="Score", interactive=False, scale=1, min_width=120)
-        signature = gradio.Textbox(
-            label="Signature: model and options", interactive=False, scale=6, lines=2
-        )
+        signature = gradio.Textbox(label="Signature: model and options", interactive=False, scale=6, lines=2)
     table = gradio.Dataframe(
         label="Alignment: what was matched, and at what cost",
         headers=list(ALIGNMENT_COLUMNS),
