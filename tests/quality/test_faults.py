@@ -7,13 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from movers.quality.negatives import (
-    FAULT_KINDS,
+from movers.errors import InputError
+from movers.quality.data import Pair
+from movers.quality.faults import (
+    FAULTS,
     PAPER_KINDS,
-    Pair,
+    WEIGHTS,
+    add_fault,
     build_vocabulary,
     lead_extract,
-    make_faulty,
     make_samples,
     mutate,
     split_tokens,
@@ -68,7 +70,7 @@ def test_shares_are_drawn_uniformly() -> None:
     assert abs(counts - 80).max() < 42
 
 
-def test_one_fake_a_pair_by_default_and_any_number_on_request() -> None:
+def test_one_negative_sample_per_pair_by_default_and_any_number_on_request() -> None:
     pairs = made_up_pairs(8)
     assert len(make_samples(pairs)) == 16
     assert len(make_samples(pairs, "cross", fakes=5)) == 48
@@ -103,16 +105,37 @@ def test_added_words_come_from_the_given_vocabulary() -> None:
         assert {token.strip() for token in split_tokens(sample.summary)} <= allowed
 
 
-@pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_a_fault_changes_the_text_and_lowers_the_label(kind: str) -> None:
+def wrong_tokens(kind: str, before: list[str], after: list[str]) -> int:
+    """Tokens that a fault made wrong, counted from outside by comparing the texts."""
+    kept = sum((Counter(before) & Counter(after)).values())
+    if kind in ("missing", "broken"):
+        return len(before) - kept
+    if kind == "shuffled":
+        return sum(first != second for first, second in zip(before, after, strict=True))
+    return len(after) - kept  # what is new
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_the_label_of_a_fault_falls_with_the_share_of_wrong_tokens(kind: str) -> None:
     first, second = made_up_pairs(2)
+    before = [token.strip() for token in split_tokens(" ".join(first.summary_sentences))]
+    changed = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        text, label = make_faulty(first.summary_sentences, kind, first, second, 0.8, rng)
-        assert 0.0 <= label <= 1.0
-        if label < 1.0:
-            assert text != " ".join(first.summary_sentences)
-    assert label < 1.0
+        text, label = add_fault(first.summary_sentences, kind, first, second, 0.8, rng)
+        after = [token.strip() for token in split_tokens(text)]
+        wrong = wrong_tokens(kind, before, after)
+        # what is missing or misplaced counts in tokens of the good summary, what is new in tokens of the bad one
+        total = len(before if kind in ("missing", "broken", "shuffled", "misplaced") else after)
+        share = min(1.0, wrong / total + 0.25 * (kind == "broken"))
+        if kind in ("glued", "foreign", "aside"):  # new text may have words of the old one: they are wrong too
+            assert label <= max(0.0, 1 - WEIGHTS[kind] * share) + 1e-9
+        elif kind == "misplaced":  # a word that came back elsewhere was wrong twice
+            assert label <= 1 - WEIGHTS[kind] * share + 1e-9
+        else:
+            assert label == pytest.approx(max(0.0, 1 - WEIGHTS[kind] * share)), text
+        changed += text != " ".join(first.summary_sentences)
+    assert changed == 20
 
 
 def test_an_extract_keeps_document_order() -> None:
@@ -123,10 +146,10 @@ def test_an_extract_keeps_document_order() -> None:
 
 
 def test_an_unknown_setting_lists_the_valid_ones() -> None:
-    with pytest.raises(ValueError, match="cross, add, delete, replace, mix, broad, but got 'swap'"):
+    with pytest.raises(InputError, match="'mix', 'broad', but got 'swap'"):
         make_samples(made_up_pairs(2), "swap")  # type: ignore[arg-type]
 
 
 def test_cross_pairing_one_document_is_an_error() -> None:
-    with pytest.raises(ValueError, match="at least two documents"):
+    with pytest.raises(InputError, match="at least two documents"):
         make_samples(made_up_pairs(1), "cross")
