@@ -14,7 +14,8 @@ from scipy.sparse import eye, kron, vstack
 from scipy.spatial.distance import cdist
 
 from movers import transport
-from movers.transport import assignment, default_threads, emd, greedy, pairwise_distances, threaded_map, unit_rows
+from movers.threads import default_threads, threaded_map
+from movers.transport import assignment, emd, greedy, pairwise_distances, unit_rows
 
 Floats = NDArray[np.float64]
 

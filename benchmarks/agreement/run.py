@@ -23,10 +23,10 @@ from movers.agreement import agreement_table, compare_correlations
 from movers.agreement.judged import JudgedSet
 from movers.agreement.lexical import LEXICAL_METRICS
 from movers.agreement.readers import read_file
-from movers.agreement.rendering import align, short
+from movers.agreement.rendering import short
 from movers.agreement.scoring import MetricCall, Scored, score_judged
 from movers.encoders.cache import VECTORS
-from movers.io import write_file
+from movers.io import align_table, write_file
 from movers.registry import METRICS
 from movers.version import VERSION
 
@@ -184,7 +184,7 @@ def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
         "",
         f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {texts}.{interval}",
         "",
-        *align(heading, body, numeric, markdown=True),
+        *align_table(heading, body, numeric, markdown=True),
         "",
     ]
 

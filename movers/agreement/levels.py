@@ -167,9 +167,7 @@ def measure(
     )
 
 
-def mean_over_groups(
-    parts: Sequence[Agreement], n_resamples: int, confidence: float, rng: np.random.Generator
-) -> Agreement:
+def mean_over_groups(parts: Sequence[Agreement], confidence: float, rng: np.random.Generator) -> Agreement:
     """The mean of the groups' coefficients, over the groups that have one; groups are strata of the bootstrap.
 
     In a group of a few texts, resamples differ from the group in ways that have nothing to do with sampling error:
@@ -179,14 +177,14 @@ def mean_over_groups(
     undefined ones are replaced by random others of the group.
     """
     defined = [part for part in parts if not any(math.isnan(found.value) for found in part.coefficients.values())]
+    used = defined or parts  # if none has a coefficient, the mean has none either
     replicates: dict[Coefficient, Floats] = {}
     estimates: dict[Coefficient, Estimate] = {}
     for name in parts[0].coefficients:
-        centred = [_centred(part.replicates[name], part.coefficients[name].value, rng) for part in defined]
-        undefined = np.full(n_resamples, math.nan)
-        replicates[name] = np.mean(centred, axis=0).clip(-1, 1) if defined else undefined
-        value = float(np.mean([part.coefficients[name].value for part in defined])) if defined else math.nan
-        estimates[name] = Estimate(value, *percentile_interval(replicates[name], confidence))
+        values = [part.coefficients[name].value for part in used]
+        centred = [_centred(part.replicates[name], value, rng) for part, value in zip(used, values, strict=True)]
+        replicates[name] = np.mean(centred, axis=0).clip(-1, 1)
+        estimates[name] = Estimate(float(np.mean(values)), *percentile_interval(replicates[name], confidence))
     pairs = sum(part.ranked_pairs for part in parts)
     right = sum((part.ranked_right or 0.0) * part.ranked_pairs for part in parts)
     return Agreement(

@@ -15,6 +15,7 @@ from movers.agreement.systems import SystemTest
 from movers.agreement.table import AgreementRow
 from movers.errors import InputError
 from movers.inputs import check_choice
+from movers.io import align_table
 
 Format = Literal["text", "markdown", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -77,7 +78,7 @@ def _table(columns: Mapping[str, Sequence[str]], notes: Sequence[str], format: F
     """Columns as a table for people, with notes below."""
     markdown = format == "markdown"
     right = {place for place, name in enumerate(columns) if name == "n"}
-    lines = align(list(columns), list(zip(*columns.values(), strict=True)), right, markdown=markdown)
+    lines = align_table(list(columns), list(zip(*columns.values(), strict=True)), right, markdown=markdown)
     return "\n".join([*lines, "", ("\n\n" if markdown else "\n").join(notes)]) + "\n"
 
 
@@ -109,30 +110,6 @@ def short(number: float) -> str:
     ('.258', '-.050', '1.000')
     """
     return f"{number:.3f}".replace("0.", ".", 1) if abs(number) < 0.9995 else f"{number:.3f}"
-
-
-def align(
-    heading: Sequence[str], body: Sequence[Sequence[str]], right: set[int] | None = None, *, markdown: bool = False
-) -> list[str]:
-    """Lines of a table with aligned columns; those numbered in ``right`` are aligned to the right.
-
-    >>> align(["metric", "n"], [["wms", "7"]], {1})
-    ['metric  n', '------  -', 'wms     7']
-    """
-    right = right or set()
-    if markdown:
-        rule = ["--:" if column in right else "---" for column in range(len(heading))]
-        escaped = [[cell.replace("|", "\\|") for cell in line] for line in [heading, rule, *body]]
-        return ["| " + " | ".join(line) + " |" for line in escaped]
-    widths = [max(len(line[column]) for line in [heading, *body]) for column in range(len(heading))]
-    lines = [heading, ["-" * width for width in widths], *body]
-    return [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
 
 
 def _notes(rows: Sequence[AgreementRow]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -32,7 +32,18 @@ Pairwise = dict[tuple[str, str], PairwiseTest]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgreementRow(Agreement):
+class Settings:
+    """What all rows of a table share: the coefficient that the tests compare, and how they and the bootstrap ran."""
+
+    tested: Coefficient
+    alpha: float
+    confidence: float
+    n_resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementRow(Agreement, Settings):
     """One line of :func:`agreement_table`: an :class:`Agreement`, and what it belongs to.
 
     Attributes
@@ -40,8 +51,6 @@ class AgreementRow(Agreement):
     metric, human, group : str
         What was correlated with which human score, where. ``group`` is ``"all"`` for ungrouped texts and ``"mean"`` for
         the mean over groups.
-    tested : str
-        The coefficient that the tests compare.
     better_than : list of str
         Metrics of the same block whose coefficient is lower, where every test that applies gives p < alpha.
         P-values are those of single comparisons, not corrected for their number.
@@ -54,15 +63,10 @@ class AgreementRow(Agreement):
     metric: str
     human: str
     group: str
-    tested: Coefficient
     better_than: list[str]
     williams_p: dict[str, float]
     permutation_p: dict[str, float]
     lower_is_better: bool
-    alpha: float
-    confidence: float
-    n_resamples: int
-    seed: int
     signature: str | None = None
     skipped_reference_texts: int = 0
 
@@ -78,19 +82,6 @@ class AgreementRow(Agreement):
         flat |= {name: value for name, value in vars(self).items() if name not in flat}
         del flat["coefficients"], flat["replicates"], flat["skipped"]
         return flat | {f"skipped_{reason}": count for reason, count in self.skipped.items()}
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What the whole table shares."""
-
-    level: Level
-    tested: Coefficient
-    alpha: float
-    n_resamples: int
-    confidence: float
-    seed: int
-    signatures: Mapping[str, str]
 
 
 def agreement_table(
@@ -164,7 +155,7 @@ def agreement_table(
     referenced = np.ones(n, dtype=bool) if has_references is None else np.asarray(has_references, dtype=bool)
     rows_of_group = {"all": np.arange(n)} if groups is None else rows_of_each([str(group) for group in groups])
 
-    settings = _Settings(level, tested, alpha, n_resamples, confidence, seed, signatures or {})
+    settings = Settings(tested=tested, alpha=alpha, confidence=confidence, n_resamples=n_resamples, seed=seed)
     table: list[AgreementRow] = []
     for human_name, human in zip(humans, columns[len(metrics) :], strict=True):
         negated = human_name in lower_is_better
@@ -203,14 +194,13 @@ def agreement_table(
             )
             table += _block(human_name, negated, group, measured[-1], tests[-1], settings)
         if len(rows_of_group) > 1:
-            rng = np.random.default_rng(seed)
             means = {
-                name: mean_over_groups([part[name] for part in measured], n_resamples, confidence, rng)
+                name: mean_over_groups([part[name] for part in measured], confidence, np.random.default_rng(seed))
                 for name in metrics
             }
             table += _block(human_name, negated, "mean", means, _mean_tests(tests), settings)
     warn_of_few_systems(level, min(row.units for row in table if row.group != "mean"))
-    return table
+    return [replace(row, signature=(signatures or {}).get(row.metric)) for row in table]
 
 
 def _mean_tests(tests: Sequence[Pairwise]) -> Pairwise:
@@ -228,44 +218,33 @@ def _mean_tests(tests: Sequence[Pairwise]) -> Pairwise:
 
 
 def _block(
-    human: str,
-    lower_is_better: bool,
-    group: str,
-    measured: Mapping[str, Agreement],
-    tests: Pairwise,
-    settings: _Settings,
+    human: str, negated: bool, group: str, measured: Mapping[str, Agreement], tests: Pairwise, settings: Settings
 ) -> list[AgreementRow]:
     """The rows of all metrics on one human score in one group."""
-    rows = []
-    for name, found in measured.items():
-        williams_p: dict[str, float] = {}
-        permutation_p: dict[str, float] = {}
-        better_than: list[str] = []
-        for (a, b), test in tests.items():
-            if name not in (a, b) or test.permutation is None:
-                continue
-            other, lead = (b, test.difference) if name == a else (a, -test.difference)
-            permutation_p[other] = test.permutation.p
-            if test.williams is not None:
-                williams_p[other] = test.williams.p
-            if lead > 0 and max(test.permutation.p, williams_p.get(other, 0.0)) < settings.alpha:
-                better_than.append(other)
-        rows.append(
-            AgreementRow(
-                **vars(found),
-                metric=name,
-                human=human,
-                group=group,
-                tested=settings.tested,
-                better_than=better_than,
-                williams_p=williams_p,
-                permutation_p=permutation_p,
-                lower_is_better=lower_is_better,
-                alpha=settings.alpha,
-                confidence=settings.confidence,
-                n_resamples=settings.n_resamples,
-                seed=settings.seed,
-                signature=settings.signatures.get(name),
-            )
+    rows = {
+        name: AgreementRow(
+            **vars(found),
+            **vars(settings),
+            metric=name,
+            human=human,
+            group=group,
+            better_than=[],
+            williams_p={},
+            permutation_p={},
+            lower_is_better=negated,
         )
-    return rows
+        for name, found in measured.items()
+    }
+    for (a, b), test in tests.items():
+        if test.permutation is None:
+            continue
+        better, worse = (a, b) if test.difference > 0 else (b, a)
+        p_values = [test.permutation.p]
+        for one, other in ((a, b), (b, a)):
+            rows[one].permutation_p[other] = test.permutation.p
+            if test.williams is not None:
+                rows[one].williams_p[other] = test.williams.p
+                p_values.append(test.williams.p)
+        if test.difference and max(p_values) < settings.alpha:
+            rows[better].better_than.append(worse)
+    return list(rows.values())

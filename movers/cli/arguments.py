@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from movers.errors import InputError
 from movers.io import check_output, write_file
 from movers.registry import METRICS, parse_metric, parse_options, split_metrics
-
-__all__ = [
-    "METRIC_HELP",
-    "ChosenMetric",
-    "Subparsers",
-    "add_compared_texts",
-    "add_options",
-    "add_resampling",
-    "choose_metrics",
-    "options_of",
-    "print_table",
-    "table_format",
-]
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 METRIC_HELP = "NAME or NAME[key=value,…]; several separated by commas"
@@ -108,6 +95,16 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(name, list(known), 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_rows(rows: Sequence[tuple[str, int]]) -> None:
+    """All files must have as many rows as the first, and at least one."""
+    (first, count), *others = rows
+    if not count:
+        raise InputError(f"{first}: expected at least one row, but got none")
+    for path, own in others:
+        if own != count:
+            raise InputError(f"expected equally many rows, but {first} has {count} and {path} has {own}")
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------

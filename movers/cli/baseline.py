@@ -9,8 +9,6 @@ from movers.cli.arguments import Subparsers, add_options, options_of
 from movers.io import Texts, check_output
 from movers.registry import parse_metric
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""

@@ -10,6 +10,7 @@ from movers.cli.arguments import (
     add_compared_texts,
     add_options,
     add_resampling,
+    check_rows,
     choose_metrics,
     options_of,
     print_table,
@@ -17,8 +18,6 @@ from movers.cli.arguments import (
 )
 from movers.errors import InputError
 from movers.io import TextGroups, Texts
-
-__all__ = ["add_parser", "run"]
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -60,16 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     systems = {path: list(Texts(path, "predictions", arguments.prediction_column)) for path in arguments.systems}
     references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
     sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
-    first = arguments.systems[0]
-    for path, count in [
-        *((path, len(texts)) for path, texts in systems.items()),
-        *zip(arguments.references, TextGroups(references).counts(), strict=True),
-        *((path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)),
-    ]:
-        if count != len(systems[first]):
-            raise InputError(
-                f"compare: expected equally many rows, but {first} has {len(systems[first])} and {path} has {count}"
-            )
+    check_rows(
+        [(path, len(texts)) for path, texts in systems.items()]
+        + list(zip(arguments.references, TextGroups(references).counts(), strict=True))
+        + [(path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)]
+    )
     tests = compare_texts(
         systems,
         [MetricCall(*metric) for metric in chosen],

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, table_format
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""

@@ -12,8 +12,6 @@ from movers.cli.arguments import Subparsers
 from movers.io import align_table, progress_bar
 from movers.registry import METRICS
 
-__all__ = ["add_parser", "example", "flow_lines", "run"]
-
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""

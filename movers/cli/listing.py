@@ -8,8 +8,6 @@ from movers.cli.arguments import Subparsers
 from movers.io import align_table
 from movers.registry import METRICS, find_metric
 
-__all__ = ["add_parser", "run_metrics", "run_options"]
-
 
 def add_parser(commands: Subparsers) -> None:
     """Declare both commands."""

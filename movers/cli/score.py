@@ -20,6 +20,7 @@ from movers.cli.arguments import (
     Subparsers,
     add_compared_texts,
     add_options,
+    check_rows,
     choose_metrics,
     options_of,
 )
@@ -29,8 +30,6 @@ from movers.registry import METRICS
 
 if TYPE_CHECKING:
     from movers.scores.engine import Example, PairMetric
-
-__all__ = ["add_parser", "run"]
 
 _SUFFIXES = (".txt", ".csv", ".jsonl")
 
@@ -45,7 +44,7 @@ def add_parser(commands: Subparsers) -> None:
         epilog="Files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet with a column of texts; .gz may "
         "follow; - is standard input. `movers options NAME` lists the options of a metric.",
     )
-    parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}: {', '.join(METRICS)}")
+    parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
     parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="the texts to score")
     add_compared_texts(parser)
     add_options(parser)
@@ -135,15 +134,12 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
     for argument in compared:
         compared[argument] = TextGroups([texts(path, argument) for path in getattr(arguments, argument)])
     rows = predictions.count()
-    for groups in compared.values():
-        for file, count in zip(groups.files, groups.counts(), strict=True):
-            if count != rows:
-                raise InputError(
-                    f"score: expected equally many rows, "
-                    f"but {predictions.table.path} has {rows} and {file.table.path} has {count}"
-                )
-    if not rows:
-        raise InputError(f"predictions: {predictions.table.path} has no rows")
+    others = [
+        (file.table.path, count)
+        for groups in compared.values()
+        for file, count in zip(groups.files, groups.counts(), strict=True)
+    ]
+    check_rows([(predictions.table.path, rows), *others])
     return _Inputs(predictions, compared, rows)
 
 

@@ -8,8 +8,6 @@ from movers.cli.arguments import Subparsers
 from movers.errors import InputError
 from movers.registry import METRICS, find_metric, split_metrics
 
-__all__ = ["add_parser", "run"]
-
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""

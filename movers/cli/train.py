@@ -9,8 +9,6 @@ from pathlib import PureWindowsPath
 from movers.cli.arguments import Subparsers
 from movers.registry import parse_value
 
-__all__ = ["add_parser", "run"]
-
 
 class _TrainingParser(argparse.ArgumentParser):
     """Declares its arguments when it is used: the hyperparameters come from a class whose module imports NumPy."""

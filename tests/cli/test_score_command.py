@@ -196,7 +196,9 @@ def test_files_that_do_not_fit_are_told(failure: Failure, files: Files, tmp_path
     error = failure("score", "wms", *files(), tmp_path / "short.txt")
     assert "expected equally many rows" in error and "has 3 and" in error and "short.txt has 2" in error
     (tmp_path / "empty.txt").write_text("")
-    assert "has no rows" in failure("score", "wms", "-p", tmp_path / "empty.txt", "-r", tmp_path / "empty.txt")
+    assert "empty.txt: expected at least one row, but got none" in failure(
+        "score", "wms", "-p", tmp_path / "empty.txt", "-r", tmp_path / "empty.txt"
+    )
     assert failure("score", "wms", *files()[:2]) == "wms: expected --references FILE"
     assert "expected --sources FILE" in failure("score", "wms,reference_free_summary_quality", *files())
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from movers.specs import parse_metric, parse_options, parse_value, split_metrics
+from movers.registry import parse_metric, parse_options, parse_value, split_metrics
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_scores_do_not_depend_on_how_many_cost_matrices_are_in_memory(
     predictions = [*TEXTS, "", "the of"]  # a pair without units has no matrix, and keeps its place
     references = [*TEXTS[::-1], "", "a man"]
     expected = metric(predictions, references)
-    monkeypatch.setattr("movers.scores.mover_similarity._GROUP", room)
+    monkeypatch.setattr("movers.scores.clark._GROUP", room)
     for threads in (1, 3):
         assert metric(predictions, references, threads=threads) == expected
 
