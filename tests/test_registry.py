@@ -13,8 +13,9 @@ from movers.registry import parse_metric, parse_options, parse_value, split_metr
         ("none", None),
         ("None", None),
         ("true", True),
-        ("Yes", True),
-        ("false", False),
+        ("False", False),
+        ("yes", "yes"),
+        ("no", "no"),  # Norwegian
         ("5", 5),
         ("-1", -1),
         ("0.25", 0.25),
@@ -35,21 +36,22 @@ def test_values_are_read_as_what_they_look_like(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize("text", ["[the, a]", "[1, 2", '"no'])
 def test_a_list_that_is_no_json_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="option value: expected"):
+    with pytest.raises(InputError, match="option value: expected"):
         parse_value(text)
 
 
 def test_options_are_keys_and_values() -> None:
-    assert parse_options(["n_gram=2", "drop-subwords=no", "model=a=b"]) == {
+    assert parse_options(["n_gram=2", "drop-subwords=false", "lang=no", "model=a=b"]) == {
         "n_gram": 2,
         "drop_subwords": False,
+        "lang": "no",
         "model": "a=b",
     }
 
 
 @pytest.mark.parametrize("item", ["n_gram", "=2", " =2"])
 def test_an_option_without_key_or_value_is_refused(item: str) -> None:
-    with pytest.raises(ValueError, match="option: expected key=value, but got"):
+    with pytest.raises(InputError, match="option: expected key=value, but got"):
         parse_options([item])
 
 
@@ -71,13 +73,13 @@ def test_a_metric_with_options_in_brackets(text: str, options: dict[str, Any]) -
 
 @pytest.mark.parametrize("text", ["", "wms[", "wms]", "wms(a=1)", "wms sms"])
 def test_what_is_no_metric_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="metric: expected NAME"):
+    with pytest.raises(InputError, match="metric: expected NAME"):
         parse_metric(text)
 
 
 def test_an_unknown_metric_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(
-        ValueError, match=r"expected one of wms, .* but got 'moverscor' \(did you mean 'moverscore'\?\)"
+        InputError, match=r"expected one of wms, .* but got 'moverscor' \(did you mean 'moverscore'\?\)"
     ):
         parse_metric("moverscor")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from movers.errors import InputError
 from movers.weights import IdfTable
 
 DOCUMENTS = [["a", "b", "b"], ["a", "c"], ["a"], ["a"]]
@@ -28,7 +29,7 @@ def test_a_document_given_twice_counts_twice() -> None:
 
 
 def test_no_documents_make_no_table() -> None:
-    with pytest.raises(ValueError, match="IdfTable: expected at least one document"):
+    with pytest.raises(InputError, match="IdfTable: expected at least one document"):
         IdfTable.build([])
 
 
@@ -73,7 +74,7 @@ def test_the_digest_tells_tables_apart() -> None:
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="idf: .* no file .*nowhere"):
+    with pytest.raises(InputError, match="idf: .* no file .*nowhere"):
         IdfTable.load(tmp_path / "nowhere.json")
 
 
@@ -97,13 +98,13 @@ def _truncated_gzip() -> bytes:
 )
 def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=rf"idf: .*{name} is not a table written by IdfTable.save"):
+    with pytest.raises(InputError, match=rf"idf: .*{name} is not a table written by IdfTable.save"):
         IdfTable.load(tmp_path / name)
 
 
 def test_a_table_of_other_keys_is_refused() -> None:
-    with pytest.raises(ValueError, match="wms: idf: expected a table of words, but got one of tokens"):
+    with pytest.raises(InputError, match="wms: idf: expected a table of words, but got one of tokens"):
         IdfTable({1: 1}, 1, "tokens", "x").check("wms", "words")
-    with pytest.raises(ValueError, match="moverscore: idf: .* another tokenizer .*digest x, this encoder's y"):
+    with pytest.raises(InputError, match="moverscore: idf: .* another tokenizer .*digest x, this encoder's y"):
         IdfTable({1: 1}, 1, "tokens", "x").check("moverscore", "tokens", "y")
     assert IdfTable({1: 1}, 1, "tokens", "x").check("moverscore", "tokens", "x") is None
