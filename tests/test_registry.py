@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from movers.registry import parse_metric, parse_options, parse_value, split_metrics
+import movers
+from movers.errors import InputError
+from movers.registry import METRICS, find_metric, parse_metric, parse_options, parse_value, score_many, split_metrics
+from movers.scores.engine import score
+from movers.weights import Corpus
+
+PREDICTIONS = ["A man sells snow. It ships in boxes.", "The dog runs.", ""]
+REFERENCES = [["Snow is sold by a man."], ["A dog ran. It was fast.", "The cat sleeps."], [""]]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +104,63 @@ def test_an_unknown_metric_is_refused_with_the_nearest_one() -> None:
 )
 def test_a_list_of_metrics_is_cut_outside_of_brackets(text: str, parts: list[str]) -> None:
     assert split_metrics(text) == parts
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Metrics by name
+
+
+@pytest.mark.parametrize("name", [name for name, spec in METRICS.items() if spec.compared_with == "references"])
+def test_a_spec_leads_to_the_function_and_to_the_same_scores(name: str) -> None:
+    spec = find_metric(name)
+    assert spec.function is getattr(movers, name)
+    metric = spec.build(spec.parse({"multi_ref": "mean"}))
+    assert score(metric, PREDICTIONS, REFERENCES) == spec.function(PREDICTIONS, REFERENCES, multi_ref="mean")
+    with pytest.raises(InputError, match=f"{name}: unknown option 'modle' \\(did you mean 'model'"):
+        spec.parse({"modle": 1})
+
+
+def test_a_table_of_the_corpus_needs_the_texts_of_the_whole_call() -> None:
+    spec = find_metric("wms")
+    options = spec.parse({"idf": "corpus"})
+    with pytest.raises(InputError, match="wms: idf: 'corpus' needs the texts of the whole call; pass an IdfTable here"):
+        spec.build(options)
+    metric = spec.build(options, Corpus(PREDICTIONS, REFERENCES))
+    assert score(metric, PREDICTIONS, REFERENCES) == movers.wms(PREDICTIONS, REFERENCES, idf="corpus")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Several metrics in one pass
+
+
+def test_several_metrics_give_what_each_gives_alone() -> None:
+    names = ["wms", "sms[normalize=true]", "moverscore[idf=corpus]", "bertscore_emd"]
+    results = movers.score_many(names, PREDICTIONS, REFERENCES)
+    assert [*results] == names
+    assert results["wms"] == movers.wms(PREDICTIONS, REFERENCES)
+    assert results["sms[normalize=true]"] == movers.sms(PREDICTIONS, REFERENCES, normalize=True)
+    alone = movers.moverscore(PREDICTIONS, REFERENCES, idf="corpus")
+    assert results["moverscore[idf=corpus]"]["scores"] == pytest.approx(alone["scores"], abs=1e-6)
+    assert results["moverscore[idf=corpus]"]["signature"] == alone["signature"]
+    assert results["bertscore_emd"] == movers.bertscore_emd(PREDICTIONS, REFERENCES)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "given", "message"),
+    [
+        ([], {"references": ["a"]}, "score_many: metrics: expected different metrics, but got none"),
+        (["wms", "wms"], {"references": ["a"]}, "score_many: metrics: expected different metrics, but got wms, wms"),
+        (["wms"], {"sources": ["a"]}, "wms: references: expected references to compare with, but got none"),
+        (
+            ["wms", "reference_free_summary_quality"],
+            {"references": ["a"]},
+            "reference_free_summary_quality: sources: expected sources to compare with, but got none",
+        ),
+        (["wms", "sms[x=1]"], {"references": ["a"]}, "sms: unknown option 'x'"),
+        (["wms"], {"references": ["a", "b"]}, "equally many rows, but got 1 predictions and 2 references"),
+    ],
+    ids=["none", "twice", "no-references", "no-sources", "option", "rows"],
+)
+def test_what_cannot_be_scored_together_is_refused(metrics: list[str], given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        score_many(metrics, ["a"], **given)
