@@ -223,7 +223,7 @@ def _hub_answers() -> bool:
         return False
     try:
         get_session().head(constants.ENDPOINT, timeout=5.0)
-    except Exception:  # of the HTTP library that this version of huggingface_hub is built on
+    except Exception:  # the class depends on the HTTP library of the installed huggingface_hub
         return False
     return True
 
