@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 300.0  # seconds; an edit that makes a loop endless is caught too
@@ -48,7 +48,8 @@ TESTS: dict[str, list[str]] = {
 # Edits that change nothing a user could see: (file, function, edit) → why.
 EQUIVALENT: dict[tuple[str, str, str], str] = {}
 
-SWAPS = {
+Node = TypeVar("Node", bound=ast.AST)
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
@@ -91,51 +92,40 @@ class Mutant(NamedTuple):
 
 def edits(node: ast.AST) -> list[tuple[str, ast.AST]]:
     """What may be done to a node: a description, and the node in its place."""
-    found: list[tuple[str, ast.AST]] = []
-
-    def add(changed: ast.AST) -> None:
-        found.append((f"{ast.unparse(node)} → {ast.unparse(changed)}", changed))
-
+    changed: list[ast.AST] = []
     if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in SWAPS:
-        changed = copy.deepcopy(node)
-        changed.op = SWAPS[type(node.op)]()
-        add(changed)
+        changed.append(_with(node, op=SWAPS[type(node.op)]()))
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
-        changed = copy.deepcopy(node)
-        changed.ops[0] = SWAPS[type(node.ops[0])]()
-        add(changed)
+        changed.append(_with(node, ops=[SWAPS[type(node.ops[0])](), *node.ops[1:]]))
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
-        add(node.operand)
+        changed.append(node.operand)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        add(ast.Constant(not node.value))
+        changed.append(ast.Constant(not node.value))
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        step = 0.5 if isinstance(node.value, float) else 1
-        add(ast.Constant(node.value + step))
+        changed.append(ast.Constant(node.value + (0.5 if isinstance(node.value, float) else 1)))
     elif isinstance(node, ast.keyword) and node.arg in ("axis", "dim") and isinstance(node.value, ast.Constant):
-        add(ast.keyword(node.arg, ast.Constant(0 if node.value.value else 1)))
+        changed.append(_with(node, value=ast.Constant(0 if node.value.value else 1)))
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
-        changed = copy.deepcopy(node)
-        changed.test = ast.UnaryOp(ast.Not(), changed.test)
-        found.append((f"if {ast.unparse(node.test)} → {ast.unparse(changed.test)}", changed))
+        negated = ast.UnaryOp(ast.Not(), node.test)
+        return [(f"if {ast.unparse(node.test)} → if {ast.unparse(negated)}", _with(node, test=negated))]
     elif isinstance(node, ast.comprehension) and node.ifs:
-        changed = copy.deepcopy(node)
-        changed.ifs[0] = ast.UnaryOp(ast.Not(), changed.ifs[0])
-        found.append((f"{ast.unparse(node).strip()} → if {ast.unparse(changed.ifs[0])}", changed))
+        changed.append(_with(node, ifs=[ast.UnaryOp(ast.Not(), node.ifs[0]), *node.ifs[1:]]))
     elif isinstance(node, ast.Call):
-        name = called(node)
-        if name in METHODS and isinstance(node.func, ast.Attribute):
-            changed = copy.deepcopy(node)
-            changed.func.attr = METHODS[name]  # type: ignore[attr-defined]
-            add(changed)
-        elif name in BUILTINS and isinstance(node.func, ast.Name):
-            changed = copy.deepcopy(node)
-            changed.func = ast.Name(BUILTINS[name], ast.Load())
-            add(changed)
-        if len(node.args) > 1 and _alike(*node.args[:2]) and name not in NOT_SWAPPED:
-            changed = copy.deepcopy(node)
-            changed.args[:2] = changed.args[1], changed.args[0]
-            add(changed)
-    return found
+        if isinstance(node.func, ast.Attribute) and called(node) in METHODS:
+            changed.append(_with(node, func=_with(node.func, attr=METHODS[called(node)])))
+        if isinstance(node.func, ast.Name) and called(node) in BUILTINS:
+            changed.append(_with(node, func=ast.Name(BUILTINS[called(node)], ast.Load())))
+        if len(node.args) > 1 and _alike(node.args[0], node.args[1]) and called(node) not in NOT_SWAPPED:
+            changed.append(_with(node, args=[node.args[1], node.args[0], *node.args[2:]]))
+    return [(f"{ast.unparse(node)} → {ast.unparse(other)}".strip(), other) for other in changed]
+
+
+def _with(node: Node, **fields: object) -> Node:
+    """A copy of a node with other fields."""
+    other = copy.copy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
@@ -205,9 +195,9 @@ def chosen_mutants(per_function: int, limit: int | None, seed: int) -> list[Muta
     return sorted(found)
 
 
-def mutated(mutant: Mutant) -> str:
+def mutated(mutant: Mutant, source: str) -> str:
     """The file's source with the edit made."""
-    tree = ast.parse((ROOT / mutant.file).read_text(encoding="utf-8"))
+    tree = ast.parse(source)
     target = [*ast.walk(tree)][mutant.node]
     _, changed = edits(target)[mutant.variant]
 
@@ -276,13 +266,13 @@ def run(mutants: list[Mutant]) -> dict[Mutant, bool]:
         copy_root = Path(folder)
         prepare(copy_root)
         log = copy_root / "log.txt"
-        for file in dict.fromkeys(mutant.file for mutant in mutants):
-            if run_tests(copy_root, existing(file), log):
-                raise SystemExit(f"the tests of {file} fail without any edit:\n{log.read_text()[-3000:]}")
+        files = dict.fromkeys(test for mutant in mutants for test in existing(mutant.file))
+        if run_tests(copy_root, [*files], log):
+            raise SystemExit(f"the tests fail without any edit:\n{log.read_text()[-3000:]}")
         for number, mutant in enumerate(mutants, 1):
-            source = (ROOT / mutant.file).read_text(encoding="utf-8")
-            (copy_root / mutant.file).write_text(mutated(mutant), encoding="utf-8")
             begin = time.monotonic()
+            source = (copy_root / mutant.file).read_text(encoding="utf-8")
+            (copy_root / mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
             caught[mutant] = run_tests(copy_root, existing(mutant.file), log) != 0
             (copy_root / mutant.file).write_text(source, encoding="utf-8")
             seconds = time.monotonic() - begin
