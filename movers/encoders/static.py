@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast, runtime_checkable
@@ -127,7 +128,7 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         dimension = 0
         disable = None if progress is None else not progress
         with target.open("wb") as rows, tqdm(unit=" words", desc=f"reading {source.name}", disable=disable) as bar:
-            for word, vector in _entries(source):
+            for word, vector in _readable(source):
                 bar.update()
                 # A repeated word keeps its first vector, as in gensim; a line break would tear the list of words.
                 if word in words or "\n" in word:
@@ -147,6 +148,13 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         except OSError:
             if not (folder / "meta.json").is_file():  # else another process was faster
                 raise
+
+
+def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
+    try:
+        yield from _entries(source)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"model: {source}: expected a gzip archive of word vectors, but {error}") from None
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:

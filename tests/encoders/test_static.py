@@ -371,7 +371,9 @@ def test_the_identity_carries_the_digest_of_the_weights(wordllama: WordLlama) ->
     assert wordllama.identity == "wordllama-256@64b47a2d"
 
 
-def test_gzip_is_told_by_the_name(tmp_path: Path, empty_cache: Path) -> None:
-    (tmp_path / "v.txt.gz").write_bytes(b"cat 1 2\n")
-    with pytest.raises(gzip.BadGzipFile):
-        VectorFile(tmp_path / "v.txt.gz")
+def test_a_damaged_archive_is_named(tmp_path: Path, empty_cache: Path) -> None:
+    whole = gzip.compress(vector_bytes(tiny_table(WORDS), "glove") * 50)
+    for content in (b"cat 1 2\n", whole[:-20], whole[:12] + b"\xff" * 40):
+        (tmp_path / "v.txt.gz").write_bytes(content)
+        with pytest.raises(InputError, match="model: .*v.txt.gz: expected a gzip archive of word vectors, but"):
+            VectorFile(tmp_path / "v.txt.gz")

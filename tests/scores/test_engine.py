@@ -19,15 +19,10 @@ from movers.weights import Corpus
 
 TEXTS = [
     "A man sells snow online. Customers receive boxes.",
-    "Someone ships winter weather across America. People laugh. Business grows quickly.",
-    "Boston suffered heavy snow. Kyle Waring shovelled driveways. Waring started shipping snow.",
-    "Heavy snow buried Boston. Waring shipped snow inside bottles.",
+    "Boston suffered heavy snow. Waring shipped snow inside bottles.",
     "Police arrested three suspects. Suspects denied everything.",
-    "Court sentenced suspects. Judge praised police work. Lawyers appealed immediately.",
-    "Scientists discovered ancient bones. Bones belonged to giant birds.",
     "Giant birds once walked here.",
-    "Stocks fell sharply. Investors sold shares. Banks lost billions. Markets panicked.",
-    "Banks lost money because investors panicked.",
+    "Stocks fell sharply. Investors sold shares. Banks lost billions.",
 ]
 
 
@@ -225,7 +220,7 @@ def test_an_error_inside_restores_the_number_of_threads(several_blas_threads: li
 @pytest.mark.parametrize("model", ["wordllama", "tiny"])
 def test_scores_do_not_depend_on_batch_order_or_threads(model: str, tiny_bert: Any) -> None:
     chosen: Any = tiny_bert if model == "tiny" else model
-    references = [TEXTS[(place * 3 + 1) % len(TEXTS)] for place in range(len(TEXTS))]
+    references = [TEXTS[(place * 3 + 1) % 5] for place in range(len(TEXTS))]
     expected = movers.swms(TEXTS, references, model=chosen)["scores"]
 
     def again(rows: Sequence[int], **options: Any) -> None:
@@ -235,12 +230,12 @@ def test_scores_do_not_depend_on_batch_order_or_threads(model: str, tiny_bert: A
         assert found["scores"] == pytest.approx([expected[row] for row in rows], abs=1e-6)
 
     again([4])
-    again(range(9, -1, -1), threads=1)
-    again([*range(10)] * 7, threads=4, batch_tokens=17)
+    again(range(4, -1, -1), threads=1)
+    again([*range(5)] * 14, threads=4, batch_tokens=17)
 
 
 def test_the_result_is_plain_python_and_complete() -> None:
-    result = movers.swms(TEXTS[:3], [TEXTS[3:5], TEXTS[5:6], TEXTS[6:9]], return_alignment=True)
+    result = movers.swms(TEXTS[:2], [TEXTS[1:4], TEXTS[4:]], return_alignment=True)
     assert json.loads(json.dumps(result)) == result
     assert {type(value) for value in result["scores"]} == {float} and type(result["score"]) is float
     assert [type(result[name]) for name in ("n_empty", "n_unfiltered", "n_truncated")] == [int] * 3
@@ -248,13 +243,13 @@ def test_the_result_is_plain_python_and_complete() -> None:
 
 
 def test_references_may_stand_alone_in_lists_or_in_arrays() -> None:
-    plain = movers.sms(TEXTS[:3], TEXTS[3:6])
-    assert movers.sms(TEXTS[:3], [[text] for text in TEXTS[3:6]]) == plain
-    assert movers.sms(np.array(TEXTS[:3]), np.array(TEXTS[3:6])) == plain  # type: ignore[arg-type]
+    plain = movers.sms(TEXTS[:3], TEXTS[2:])
+    assert movers.sms(TEXTS[:3], [[text] for text in TEXTS[2:]]) == plain
+    assert movers.sms(np.array(TEXTS[:3]), np.array(TEXTS[2:])) == plain  # type: ignore[arg-type]
 
 
 def test_a_progress_bar_counts_the_texts_and_is_silent_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    movers.wms(TEXTS[:4], TEXTS[4:8])
+    movers.wms(TEXTS[:4], TEXTS[1:])
     assert capsys.readouterr().err == ""
-    movers.wms(TEXTS[:4], TEXTS[4:8], progress=True)
+    movers.wms(TEXTS[:4], TEXTS[1:], progress=True)
     assert "wms:" in (shown := capsys.readouterr().err) and "0/4" in shown

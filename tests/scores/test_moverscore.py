@@ -203,51 +203,10 @@ def one_minus_emd(x: NDArray[Any], y: NDArray[Any]) -> float:
     return 1 - transport_cost(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), costs)
 
 
-def slow_routing(states: NDArray[Any], kernel: str) -> NDArray[Any]:
-    """The specified iteration, token by token."""
-    rows = []
-    for token in range(states.shape[1]):
-        z = states[-5:, token] / np.linalg.norm(states[-5:, token], axis=1, keepdims=True)
-        v, gamma, loss = z.mean(axis=0), np.zeros(5), None
-        for _ in range(20):
-            gamma = np.exp(gamma) / np.exp(gamma).sum()
-            square = ((v - z) ** 2).sum(axis=1)
-            slope = np.exp(-square / 2) if kernel == "gaussian" else (square < 1).astype(float)
-            if (gamma * slope).sum() > 0:
-                v = (gamma * slope) @ z / (gamma * slope).sum()
-            else:
-                v = z.mean(axis=0)
-            square = ((v - z) ** 2).sum(axis=1)
-            strength = np.exp(-square / 2) if kernel == "gaussian" else np.maximum(0, 1 - square)
-            gamma = gamma + strength
-            previous, loss = loss, -strength.sum()
-            if previous is not None and abs(previous - loss) < 1e-6:
-                break
-        rows.append(v)
-    return np.array(rows)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"aggregation": "routing"},
-        {"aggregation": "routing", "routing_kernel": "epanechnikov"},
-        {"aggregation": "last"},
-        {"aggregation": "mean"},
-        {"aggregation": 3},
-        {"aggregation": -2},
-        {"aggregation": "4+6"},
-        {"aggregation": [0, 4, 6]},
-    ],
-    ids=lambda options: "-".join(map(str, options.values())),
-)
-def test_other_aggregations_equal_a_plain_computation(slow: Slow, options: dict[str, Any]) -> None:
-    kind = options["aggregation"]
-
+@pytest.mark.parametrize("kind", ["last", "mean", -2, "4+6", [0, 4, 6]], ids=str)
+def test_other_aggregations_equal_a_plain_computation(slow: Slow, kind: Any) -> None:
     def vectors(text: str) -> NDArray[Any]:
         states = slow.read(text)[2]
-        if kind == "routing":
-            return slow_routing(states, options.get("routing_kernel", "gaussian"))
         if kind in ("last", "mean"):
             return states[-1] if kind == "last" else states.mean(axis=0)
         if isinstance(kind, int):
@@ -257,16 +216,9 @@ def test_other_aggregations_equal_a_plain_computation(slow: Slow, options: dict[
             [states[layer] / np.linalg.norm(states[layer], axis=1, keepdims=True) for layer in numbers], axis=1
         )
 
-    rows = range(4)
-    expected = [one_minus_emd(vectors(PREDICTIONS[row]), vectors(REFERENCES[row])) for row in rows]
-    result = moverscore(
-        [PREDICTIONS[row] for row in rows],
-        [REFERENCES[row] for row in rows],
-        punctuation=False,
-        drop_subwords=False,
-        **options,
-    )
-    assert result["scores"] == pytest.approx(expected, abs=2e-5)
+    expected = [one_minus_emd(vectors(PREDICTIONS[row]), vectors(REFERENCES[row])) for row in range(4)]
+    options: dict[str, Any] = {"punctuation": False, "drop_subwords": False, "aggregation": kind}
+    assert scores(PREDICTIONS[:4], REFERENCES[:4], **options) == pytest.approx(expected, abs=2e-5)
 
 
 def test_a_layer_that_the_model_does_not_have_is_refused() -> None:
@@ -301,14 +253,6 @@ def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors(slow: Slow) -> 
         assert result["recall"][row] == pytest.approx(recall, abs=1e-5)
         assert result["f1"][row] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-5)
     assert result["scores"] == result["f1"]
-
-
-def test_the_hard_alignment_equals_bertscore_where_units_and_vectors_are_the_same() -> None:
-    options: dict[str, Any] = {"punctuation": False, "drop_subwords": False, "special_tokens": False}
-    ours = moverscore(PREDICTIONS, REFERENCES, alignment="hard", variant="v2", **options)
-    other = movers.bertscore_emd(PREDICTIONS, REFERENCES, alignment="greedy", greedy_special=False)
-    for part in ("precision", "recall", "f1"):
-        assert ours[part] == pytest.approx(other[part], abs=1e-6)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -396,19 +340,10 @@ def test_two_texts_of_unknown_words_are_not_alike(metric: Any, vector_file: Call
 # Properties
 
 
-def test_scores_stay_in_their_ranges_and_identity_is_1(tiny_bert: Any) -> None:
-    draw = np.random.default_rng(5)
-    texts = [
-        " ".join(draw.choice(["a", "cat", "dog", "snow", "red", "big", "zq"], size=draw.integers(1, 9)))
-        for _ in range(40)
-    ]
-    first = scores(texts, texts[::-1], model=tiny_bert, special_tokens=False)
-    second = scores(texts, texts[::-1], model=tiny_bert, variant="v2")
-    assert -3 <= min(first) < max(first) <= 1 + 1e-6
-    assert 0 < min(second) < max(second) <= 1 + 1e-6
-    # Squared distances of equal vectors differ from 0 by rounding alone, distances by its root.
-    assert scores(texts, texts, model=tiny_bert) == pytest.approx([1] * 40, abs=1e-5)
-    assert scores(texts, texts, model=tiny_bert, variant="v2") == pytest.approx([1] * 40, abs=1e-3)
+@pytest.mark.parametrize(("variant", "tolerance"), [("v1", 1e-5), ("v2", 1e-3)])  # v2 takes a root of the rounding
+def test_a_text_is_like_itself(variant: str, tolerance: float, tiny_bert: Any) -> None:
+    texts = ["a cat", "red snow zq dog", "big"]
+    assert scores(texts, texts, model=tiny_bert, variant=variant) == pytest.approx([1] * 3, abs=tolerance)
 
 
 def test_exp_and_single_pieces_of_the_variants_can_be_set_alone() -> None:
@@ -541,13 +476,6 @@ def test_references_count_as_often_as_they_occur() -> None:
     assert weighted["scores"][:3] != pytest.approx(once, abs=1e-6)
 
 
-def test_a_table_of_another_tokenizer_or_of_words_is_refused(tiny_bert: Any) -> None:
-    with pytest.raises(InputError, match="moverscore: idf: the table was built with another tokenizer"):
-        moverscore(["a"], ["b"], idf=table_of(["a cat"]), model=tiny_bert)
-    with pytest.raises(InputError, match="moverscore: idf: expected a table of tokens, but got one of words"):
-        moverscore(["a"], ["b"], idf=IdfTable.build([["a"]]))
-
-
 def test_no_state_is_left_from_an_earlier_call() -> None:
     plain, weighted = (
         moverscore(PREDICTIONS[:5], REFERENCES[:5]),
@@ -557,12 +485,6 @@ def test_no_state_is_left_from_an_earlier_call() -> None:
     movers.bertscore_emd(PREDICTIONS[:5], REFERENCES[:5], layer=1)
     assert moverscore(PREDICTIONS[:5], REFERENCES[:5]) == plain
     assert moverscore(PREDICTIONS[:5], REFERENCES[:5], idf="corpus") == weighted
-
-
-def test_texts_without_mass_weigh_their_units_alike_and_say_so() -> None:
-    with pytest.warns(UserWarning, match="moverscore: a text has no mass"):
-        weighted = scores(["the cat", "the cat"], ["the dog", "the dog"], idf="corpus")
-    assert weighted == pytest.approx(scores(["the cat"], ["the dog"]) * 2, abs=1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -584,19 +506,6 @@ def test_a_text_of_five_thousand_words_is_scored_whole(tiny_bert: Any) -> None:
     first, second = result["scores"]
     assert math.isfinite(first) and abs(first - second) > 1e-5
     assert scores([head], [reference], model=tiny_bert)[0] != pytest.approx(first, abs=1e-5)
-
-
-def test_the_tail_decides_too_with_the_default_model() -> None:
-    head = " ".join(PREDICTIONS) * 2
-    tails = "The harbour was empty. " * 40, "Stocks fell sharply on Monday. " * 40
-    near, far = scores([f"{head} {tails[0]}", f"{head} {tails[1]}"], [tails[0].strip()] * 2)
-    assert near > far + 0.05
-
-
-def test_a_long_text_is_an_error_on_request(tiny_bert: Any) -> None:
-    with pytest.raises(InputError, match="a text has 102 tokens, the window of .* 32"):
-        moverscore([random_words(100, 1)], ["a cat"], model=tiny_bert, truncation="error")
-    assert moverscore(["a dog"], ["a cat"], model=tiny_bert, truncation="error")["n_truncated"] == 0
 
 
 def test_a_cut_on_request_is_counted_and_warned_about_once(tiny_bert: Any) -> None:
