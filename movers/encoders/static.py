@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from movers.encoders.cache import cache_folder, file_digest
 from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
+from movers.io import progress_bar
 
 __all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama"]
 
@@ -117,8 +118,6 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _convert(source: Path, folder: Path, progress: bool | None) -> None:
-    from tqdm import tqdm
-
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         words: dict[str, None] = {}
@@ -126,8 +125,8 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         ready = Path(temporary) / "ready"
         ready.mkdir()
         dimension = 0
-        disable = None if progress is None else not progress
-        with target.open("wb") as rows, tqdm(unit=" words", desc=f"reading {source.name}", disable=disable) as bar:
+        bar = progress_bar(desc=f"reading {source.name}", unit=" words", progress=progress)
+        with target.open("wb") as rows, bar:
             for word, vector in _readable(source):
                 bar.update()
                 # A repeated word keeps its first vector, as in gensim; a line break would tear the list of words.
