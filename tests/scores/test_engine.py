@@ -145,6 +145,37 @@ def test_an_error_in_a_comparison_reaches_the_caller() -> None:
             score(lengths(threads), ["a"] * 50, [[f"{'b' * number}"] for number in range(50)])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Least(PairMetric[str]):
+    """Only what every metric must have."""
+
+    options_class = RunOptions
+    multi_ref = "max"
+
+    @classmethod
+    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Least:
+        return cls(name=name, signature="", options=options)
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+        return iter(enumerate(texts))
+
+    def compare(self, prediction: str, reference: str, costs: Any = None) -> Comparison:
+        assert costs is None
+        return Comparison(len(prediction) - len(reference))
+
+
+def test_a_metric_needs_no_more_than_reading_and_comparing() -> None:
+    result = score(Least.build("least", RunOptions()), ["aaa", "b"], [["a"], ["b", "bb"]])
+    assert result == {
+        "score": 1.0,
+        "scores": [2, 0],
+        "signature": "",
+        "n_empty": 0,
+        "n_unfiltered": 0,
+        "n_truncated": 0,
+    }
+
+
 def test_a_block_is_scored_on_the_callers_thread_without_a_pool() -> None:
     examples = score_block(lengths(), ROWS)
     assert collect(lengths(), examples)["scores"] == [2.0, 0.5, 3.0, 1.0]

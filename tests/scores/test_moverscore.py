@@ -259,6 +259,14 @@ def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors(slow: Slow) -> 
 # What is a unit
 
 
+def test_a_unit_tells_its_sentence_and_kind(tiny_bert: Any) -> None:
+    call = moverscore(["It is. A cat sat."], ["a dog"], model=tiny_bert, return_alignment=True, punctuation=False)
+    units = call["alignments"][0][0]["prediction"]
+    assert [unit["text"] for unit in units] == ["[start]", "It", "is", ".", "A", "cat", "sat", ".", "[end]"]
+    assert [unit["sentence"] for unit in units[:-1]] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert [unit["kind"] for unit in units] == ["special", *["token"] * 7, "special"]
+
+
 def test_stop_words_are_dropped_as_whole_words(tiny_bert: Any) -> None:
     # "cats" and "boxy" begin with the pieces "cat" and "box".
     text = "The cat and cats box boxy"
