@@ -68,8 +68,7 @@ def random_case(seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 # Greedy alignments against the bert-score package
 
 
-@pytest.mark.parametrize("idf", [False, True], ids=["plain", "idf"])
-@pytest.mark.parametrize("layer", [6, 3])
+@pytest.mark.parametrize(("layer", "idf"), [(6, False), (3, True)])
 def test_greedy_scores_equal_those_the_bert_score_package_gave(layer: int, idf: bool) -> None:
     values = json.loads((DATA / "bertscore_reference.json").read_text())["values"]
     expected = values[f"layer {layer}, idf {'on' if idf else 'off'}"]

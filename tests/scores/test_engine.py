@@ -99,6 +99,10 @@ def test_the_result_counts_examples_not_references_and_takes_what_the_metric_add
     result = score(lengths(), [row[0] for row in ROWS], [row[1] for row in ROWS])
     assert (result["n_empty"], result["n_unfiltered"], result["n_truncated"]) == (1, 1, 2)
     assert (result["signature"], result["also"]) == ("lengths", 1)
+    examples = score_block(lengths(), ROWS)
+    assert [example.truncated for example in examples] == [False, True, True, False]
+    assert [example.empty for example in examples] == [False, True, False, False]
+    assert [example.unfiltered for example in examples] == [False, False, True, False]
     assert "alignments" not in result
 
 
@@ -174,6 +178,39 @@ def test_a_metric_needs_no_more_than_reading_and_comparing() -> None:
         "n_unfiltered": 0,
         "n_truncated": 0,
     }
+
+
+class Kept:
+    """A text that knows whether somebody still holds it."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        Kept.alive += 1
+
+    def __del__(self) -> None:
+        Kept.alive -= 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding(Least):
+    """Notes how many texts are held while it reads."""
+
+    held: list[int]
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        for number in range(len(texts)):
+            self.held.append(Kept.alive)
+            yield number, Kept()
+
+    def compare(self, prediction: Any, reference: Any, costs: Any = None) -> Comparison:
+        return Comparison(0.0)
+
+
+def test_a_text_is_freed_when_its_last_pair_is_compared() -> None:
+    metric = Holding(name="holding", signature="", options=RunOptions(threads=1), held=[])
+    score(metric, [f"a{number}" for number in range(300)], [[f"b{number}"] for number in range(300)])
+    assert len(metric.held) == 600 and max(metric.held) < 100  # pairs go in chunks of 32
 
 
 def test_a_block_is_scored_on_the_callers_thread_without_a_pool() -> None:
