@@ -332,9 +332,13 @@ def test_a_side_without_units_after_filtering_is_compared_on_all_its_tokens() ->
 
 @pytest.mark.parametrize("alignment", ["soft", "hard"])
 def test_blank_texts(alignment: str) -> None:
-    result = moverscore(["", "snow", " \n", "snow"], ["snow", " ", "", "snow"], alignment=alignment)
+    options: dict[str, Any] = {"alignment": alignment, "return_alignment": True}
+    result = moverscore(["", "snow", " \n", "snow"], ["snow", " ", "", "snow"], **options)
     assert result["scores"] == pytest.approx([0, 0, 1, 1], abs=1e-5)
     assert result["n_empty"] == 3
+    assert [len(row[0]["prediction"]) for row in result["alignments"]] == [0, 0, 0, 3]
+    parts = {"hard": [0, 0, 1, 1], "soft": None}[alignment]
+    assert result.get("recall") == (None if parts is None else pytest.approx(parts, abs=1e-5))
 
 
 @pytest.mark.parametrize("metric", [moverscore, movers.bertscore_emd])
