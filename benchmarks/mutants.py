@@ -41,7 +41,7 @@ TESTS: dict[str, list[str]] = {
     "movers/scores/options.py": ["tests/scores/test_options.py"],
     "movers/scores/rescaling.py": ["tests/scores/test_bertscore.py"],
     "movers/scores/tensors.py": ["tests/scores/test_tensors.py"],
-    "movers/scores/tokens.py": ["tests/scores/test_moverscore.py", "tests/scores/test_bertscore.py"],
+    "movers/scores/tokens.py": ["tests/scores/test_tokens.py", "tests/scores/test_moverscore.py"],
     "movers/scores/words.py": ["tests/scores/test_clark.py"],
 }
 

@@ -260,27 +260,6 @@ def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors(slow: Slow) -> 
 # What is a unit
 
 
-def test_a_unit_tells_its_sentence_and_kind(tiny_bert: Any) -> None:
-    call = moverscore(["It is. A cat sat."], ["a dog"], model=tiny_bert, return_alignment=True, punctuation=False)
-    units = call["alignments"][0][0]["prediction"]
-    assert [unit["text"] for unit in units] == ["[start]", "It", "is", ".", "A", "cat", "sat", ".", "[end]"]
-    assert [unit["sentence"] for unit in units[:-1]] == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert [unit["kind"] for unit in units] == ["special", *["token"] * 7, "special"]
-
-
-def test_stop_words_are_dropped_as_whole_words(tiny_bert: Any) -> None:
-    # "cats" and "boxy" begin with the pieces "cat" and "box".
-    text = "The cat and cats box boxy"
-    assert unit_texts(text, model=tiny_bert, special_tokens=False) == ["The", "cat", "a", "cat", "box", "box"]
-    kept = unit_texts(text, model=tiny_bert, special_tokens=False, stopwords=["the", "CAT", "box", "and"])
-    assert kept == ["cat", "box"]
-
-
-def test_every_piece_of_a_stop_word_is_dropped(tiny_bert: Any) -> None:
-    options: dict[str, Any] = {"model": tiny_bert, "special_tokens": False, "drop_subwords": False}
-    assert unit_texts("and cats", stopwords=["and"], **options) == ["cat", "s"]
-
-
 def test_english_stop_words_by_name() -> None:
     assert unit_texts("The man is in the house", stopwords="english") == ["[start]", "man", "house", "[end]"]
 
@@ -307,20 +286,6 @@ def test_the_first_piece_of_a_word_is_kept_by_the_tokenizers_word_ids() -> None:
     assert unit_texts("cats a dogs", model=model) == ["[start]", "cat", "a", "dog", "[end]"]
     whole = unit_texts("cats a dogs", model=model, drop_subwords=False)
     assert whole == ["[start]", "cat", "s", "a", "dog", "s", "[end]"]
-
-
-def test_special_tokens_are_units_unless_they_are_dropped(tiny_bert: Any) -> None:
-    assert unit_texts("red cat", model=tiny_bert) == ["[start]", "red", "cat", "[end]"]
-    assert unit_texts("red cat", model=tiny_bert, special_tokens=False) == ["red", "cat"]
-
-
-def test_punctuation_is_that_of_unicode_or_single_ascii_marks() -> None:
-    text = "“Snow” — costs € 5, he said…"
-    words = ["Snow", "costs", "5", "he", "said"]
-    assert unit_texts(text, special_tokens=False) == words
-    kept = unit_texts(text, special_tokens=False, punctuation="ascii")
-    assert "“" in kept and "—" in kept and "€" in kept and "," not in kept
-    assert "," in unit_texts(text, special_tokens=False, punctuation=False)
 
 
 def test_a_side_without_units_after_filtering_is_compared_on_all_its_tokens() -> None:
