@@ -245,14 +245,16 @@ def run_tests(copy_root: Path, tests: list[str], log: Path) -> int:
             code = int(pytest.main(["-x", "-q", "-m", "not slow and not data", "-p", "no:cacheprovider", *tests]))
         os._exit(code)
     end = time.monotonic() + TIMEOUT
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return -1
+    done = 0
+    try:
+        while not done and time.monotonic() < end:
+            time.sleep(0.05)
+            done, status = os.waitpid(child, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if done else -1
+    finally:
+        if not done:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def prepare(copy_root: Path) -> None:
@@ -332,6 +334,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="list the edits, run nothing")
     parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the table to this file")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy and the running tests go too
     mutants = chosen_mutants(options.per_function, options.limit, options.seed)
     mutants = [mutant for mutant in mutants if options.only in f"{mutant.file} {mutant.function} {mutant.edit}"]
     if options.list:
