@@ -277,6 +277,7 @@ def test_english_stop_words_on_another_script_warn() -> None:
         warnings.simplefilter("error")
         movers.wms(["Привет, мир"], ["Привет"], stopwords=None)
         movers.wms(["Hello, мир"], ["Hello"])
+        movers.wms(["Привет, мир"], ["Hello"])  # half of the texts
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -34,6 +34,12 @@ def test_wms_has_no_options_of_sentences_and_sms_none_of_words() -> None:
     assert "weights" not in [item.name for item in fields(SmsOptions)]
 
 
+def test_options_of_a_metrics_own_come_before_those_of_all() -> None:
+    names = [row.name for row in option_rows(WmsOptions)]
+    assert names[0] == "model" and names[-1] == "shared_pass"
+    assert max(map(names.index, ("stopwords", "weights"))) < min(map(names.index, ("device", "multi_ref", "idf")))
+
+
 def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
     rows = {row.name: row for row in option_rows(WmsOptions)}
     assert rows["multi_ref"][:3] == ("multi_ref", "'max', 'mean'", "max")
