@@ -249,7 +249,7 @@ def mutated(mutant: Mutant, source: str) -> str:
 # Running the tests
 
 
-def run_tests(copy_root: Path, tests: list[str], log: Path) -> int:
+def run_tests(copy_root: Path, tests: list[str], log: Path, timeout: float = TIMEOUT) -> int:
     """Exit code of pytest in a forked process: the libraries are imported already, movers is not."""
     child = os.fork()
     if child == 0:
@@ -265,7 +265,7 @@ def run_tests(copy_root: Path, tests: list[str], log: Path) -> int:
         with contextlib.suppress(BaseException):
             code = int(pytest.main(["-x", "-q", "-m", "not slow and not data", "-p", "no:cacheprovider", *tests]))
         os._exit(code)
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + timeout
     done = 0
     try:
         while not done and time.monotonic() < end:
@@ -306,7 +306,7 @@ def run(mutants: list[Mutant]) -> dict[Mutant, bool]:
         prepare(copy_root)
         log = copy_root / "log.txt"
         files = dict.fromkeys(test for mutant in mutants for test in existing(mutant.file))
-        if run_tests(copy_root, [*files], log):
+        if run_tests(copy_root, [*files], log, len(files) * TIMEOUT):
             raise SystemExit(f"the tests fail without any edit:\n{log.read_text()[-3000:]}")
         for number, mutant in enumerate(mutants, 1):
             begin = time.monotonic()
