@@ -221,7 +221,8 @@ def weigh(kind: str, counts: Masses, units: Units, table: IdfTable | None) -> Ma
         assert table is not None
         return counts * table(units.keys())
     if kind == "norm":
-        return counts * np.linalg.norm(units.vectors(), axis=1)
+        vectors = units.vectors()
+        return counts * np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     return counts
 
 

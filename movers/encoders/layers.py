@@ -99,7 +99,11 @@ def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -
 
 
 def _unit(layers: torch.Tensor) -> torch.Tensor:
-    return layers / layers.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+    """Vectors scaled to length 1; zero vectors stay zero. Lengths in double: squares may overflow."""
+    import torch
+
+    lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True, dtype=torch.float64)
+    return layers / torch.where(lengths > 0, lengths, 1.0).to(layers.dtype)
 
 
 def join(layers: torch.Tensor) -> torch.Tensor:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import json
 import os
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, Union
 
 from movers.encoders.cache import folder_digest
-from movers.encoders.embedded import MINILM, MissingWeights, mpnet_folder
+from movers.encoders.embedded import MINILM, MPNET, SETTINGS, MissingWeights, minilm_folder, mpnet_folder
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 from movers.errors import InputError
+from movers.threads import SafeLock
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -31,14 +32,14 @@ _HUB_NAMES = {
     "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
 }
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
-_WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
+_MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines vectors
 
 _PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's; only those in use are worth keeping
 
 _static: dict[tuple[object, ...], StaticEncoder] = {}
 _contextual: dict[tuple[object, ...], ContextualEncoder] = {}
 _pairs: dict[tuple[int, int], ContextualEncoder] = {}
-_loading = threading.Lock()
+_loading = SafeLock()
 
 
 def load_encoder(
@@ -136,7 +137,7 @@ def _find_contextual(name: str, device: str | None, dtype: str, progress: bool |
         model, tokenizer = _load_objects(source, dtype)
         model.to(place)
         if digest is None:
-            digest = getattr(model.config, "_commit_hash", None) or _parameter_digest(model)
+            digest = getattr(model.config, "_commit_hash", None) or _object_digest(model, tokenizer)
         from movers.encoders.contextual import ContextualEncoder
 
         _contextual[key] = ContextualEncoder(model, tokenizer, short, digest)
@@ -147,7 +148,7 @@ def _folder_state(folder: Path) -> tuple[object, ...]:
     """What changes when a model is saved again under the same name; nothing for names that are no folder."""
     if not folder.is_dir():
         return ()
-    files = sorted({path for pattern in _WEIGHT_FILES for path in folder.glob(pattern)})
+    files = sorted({path for pattern in _MODEL_FILES for path in folder.glob(pattern)})
     return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
 
 
@@ -173,19 +174,16 @@ def _device(device: str | None) -> str:
 def _find_weights(name: str, progress: bool | None) -> tuple[str, str, str | None]:
     """Folder or Hub id to load from, short name, digest (None: ask the loaded model)."""
     short = name.removeprefix("sentence-transformers/")
-    if short == "all-MiniLM-L6-v2":
-        try:
-            return str(MINILM.locate().parent), short, MINILM.sha256
-        except MissingWeights:
-            return _HUB_NAMES[short], short, None
-    if short == "all-mpnet-base-v2":
-        try:
-            return str(mpnet_folder(progress=progress)), short, folder_digest(mpnet_folder(), ("model.safetensors",))
-        except MissingWeights:
-            return _HUB_NAMES[short], short, None
+    for known in (MINILM, MPNET):
+        if short == known.name:
+            try:
+                folder = minilm_folder() if known is MINILM else mpnet_folder(progress=progress)
+            except MissingWeights:
+                return _HUB_NAMES[short], short, None
+            return str(folder), short, known.identify(folder)
     path = Path(name)
     if path.is_dir():
-        return str(path), path.resolve().name, folder_digest(path, _WEIGHT_FILES)
+        return str(path), path.resolve().name, folder_digest(path, _MODEL_FILES)
     return name, name.rsplit("/", 1)[-1], None
 
 
@@ -249,7 +247,7 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     model: PreTrainedModel = pair[0]
     tokenizer: PreTrainedTokenizerBase = pair[1]
     # The digest is taken at every call: a model that is being trained is another encoder after each step.
-    digest = _parameter_digest(model)
+    digest = _object_digest(model, tokenizer)
     place = (id(model), id(tokenizer))  # the encoder kept under them holds both, so no other objects get these ids
     with _loading:
         found = _pairs.pop(place, None)
@@ -264,10 +262,14 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     return found
 
 
-def _parameter_digest(model: PreTrainedModel) -> str:
+def _object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """SHA-256 of what determines vectors: parameters, configuration, tokenizer."""
     import torch
 
-    total = hashlib.sha256()
+    config = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    described = [json.dumps(config, sort_keys=True, default=str), "" if backend is None else backend.to_str()]
+    total = hashlib.sha256("\n".join(described).encode())
     for name, value in sorted(model.state_dict().items()):
         total.update(name.encode())
         total.update(

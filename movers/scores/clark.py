@@ -32,7 +32,7 @@ from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, PairOptions, References, documented, option
 from movers.scores.words import (
     ContextualReader,
@@ -48,6 +48,7 @@ from movers.scores.words import (
 )
 from movers.signature import signature
 from movers.texts import WordRules, check_language, is_mostly_non_latin, name_stop_words, stop_words
+from movers.threads import CELLS
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, resolve_tables, weigh
 
@@ -263,6 +264,9 @@ class MoverSimilarity(PairMetric[ReadText]):
     def was_cut(self, text: ReadText) -> bool:
         return text.text.cut
 
+    def has_unknown(self, text: ReadText) -> bool:
+        return text.text.unknown
+
     def costs(self, prediction: ReadText, reference: ReadText) -> Floats | None:
         bags = self._bags(prediction, reference)
         return None if bags is None else self._costs(*bags)
@@ -271,10 +275,12 @@ class MoverSimilarity(PairMetric[ReadText]):
         aligned = self.options.return_alignment
         bags = self._bags(prediction, reference)
         if bags is None:
-            value = 1.0 if prediction.text.blank and reference.text.blank else 0.0
+            alike = prediction.text.text == reference.text.text or (prediction.text.blank and reference.text.blank)
+            value = 1.0 if alike else 0.0
             return Comparison(value, empty=True, alignment=no_alignment() if aligned else None)
-        costs = self._costs(*bags) if costs is None else costs
-        plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
+        with CELLS.hold(len(bags[0].masses) * len(bags[1].masses), self.options.max_cells):
+            costs = self._costs(*bags) if costs is None else costs
+            plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
         unfiltered = prediction.bag is None or reference.bag is None
         return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
@@ -287,6 +293,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         return None if first is None or second is None else (self.bag(first), self.bag(second))
 
     def _costs(self, first: Bag, second: Bag) -> Floats:
+        check_size(len(first.masses), len(second.masses), self.options.max_cells)
         x, y = first.units.vectors(), second.units.vectors()
         if self.options.normalize:
             x, y = unit_rows(x), unit_rows(y)
@@ -367,7 +374,7 @@ class SentenceMover(MoverSimilarity):
     def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
         return {
             "sentences": options.sentence_weights,
-            "sentvec": "mean" if sentences is None else sentences.identity,
+            "sentvec": "mean" if sentences is None else f"{sentences.identity}-{options.dtype}",
         }
 
 

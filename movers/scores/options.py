@@ -103,6 +103,9 @@ class PairOptions(RunOptions):
         "window", "texts longer than the window: read through overlapping windows, refused, or cut and counted"
     )
     window: int | None = option(None, "tokens a contextual model reads at once; its own limit by default")
+    max_cells: int = option(
+        25_000_000, "largest cost matrix to solve, in cells of about 42 bytes; larger pairs are refused with their row"
+    )
     shared_pass: SharedPass | None = option(
         None, "metrics given the same `movers.SharedPass` reuse one forward pass per text", values="SharedPass or None"
     )

@@ -12,8 +12,9 @@ import regex
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.checks import check_vectors
 from movers.encoders.layers import Aggregation
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.bags import Bag
 from movers.scores.options import PairOptions, option
 from movers.texts import sentence_spans, token_spans
@@ -81,7 +82,7 @@ class TokenText:
     cut : bool
         Tokens were left out on request.
     unknown : bool
-        The text has words that the encoder does not know.
+        The text has words or pieces that the encoder does not know.
     bags : dict
         What a metric has made of the text, by side and filter: a text with many references is prepared once.
     """
@@ -102,10 +103,9 @@ class TokenText:
         """No token but special ones: nothing to compare."""
         return bool(self.special.all())
 
-    @property
-    def blank(self) -> bool:
-        """Empty, and not for want of vectors: two such texts are alike."""
-        return self.empty and not self.unknown
+    def same_as(self, other: TokenText) -> bool:
+        """Whether a text without tokens is like another one: both blank, or the same words, all unknown."""
+        return self.text == other.text or not (self.unknown or other.unknown) and self.empty and other.empty
 
     @cached_property
     def sentences(self) -> NDArray[np.intp]:
@@ -244,8 +244,18 @@ class TokenReader:
             window=self.options.window,
         )
         for index, encoded in encoding:
-            ids, starts, ends, words, special = encoded.tokens
-            text = TokenText(texts[index], starts, ends, words, special, encoded.vectors, ids.tolist(), encoded.cut)
+            ids, starts, ends, words, special, unknown = encoded.tokens
+            text = TokenText(
+                texts[index],
+                starts,
+                ends,
+                words,
+                special,
+                check_vectors(encoder.identity, texts[index], encoded.vectors, len(ids)),
+                ids.tolist(),
+                encoded.cut,
+                bool(unknown.any()),
+            )
             yield index, text
 
 
@@ -256,7 +266,7 @@ def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:
 def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool) -> Iterator[tuple[int, TokenText]]:
     documents = [_written(text, lowercase) for text in texts]
     vocabulary = list(dict.fromkeys(word for spans in documents for word, _, _ in spans))
-    table, known = encoder.vectors(vocabulary)
+    table, known = known_vectors(encoder, vocabulary)
     rows = {word: row for row, word in enumerate(vocabulary) if known[row]}
     for index, spans in enumerate(documents):
         found = [span for span in spans if span[0] in rows]

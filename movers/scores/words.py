@@ -15,7 +15,7 @@ from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
 from movers.encoders.windows import Truncation, group_when_complete
 from movers.scores.bags import Bag
-from movers.scores.lexicon import INVISIBLE, Entries, lexicon_of
+from movers.scores.lexicon import INVISIBLE, UNKNOWN, Entries, lexicon_of
 from movers.texts import Span, WordRules, sentence_spans, split_pieces
 from movers.weights import IdfTable, Keys
 
@@ -137,8 +137,16 @@ class WordText(Protocol):
     """A text that has been read: its kept words, or all of its words if none is kept."""
 
     @property
+    def text(self) -> str: ...
+
+    @property
     def cut(self) -> bool:
         """Whether tokens were left out."""
+        ...
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the encoder does not know all of its words or pieces."""
         ...
 
     @property
@@ -202,6 +210,10 @@ class StaticText:
     pieces: list[str]
     entries: Entries
     cut: bool = False
+
+    @property
+    def unknown(self) -> bool:
+        return any(self.entries.codes[piece] == UNKNOWN for piece in self.pieces)
 
     @property
     def blank(self) -> bool:
@@ -282,7 +294,9 @@ class ContextualReader:
             if vector is not None:
                 found.append(token)
                 vectors.append(vector)
-        return ContextualText(text, sentences, found, vectors, not tokens, any(passage.cut for passage in encoded))
+        cut = any(passage.cut for passage in encoded)
+        unknown = any(passage.tokens.unknown.any() for passage in encoded)
+        return ContextualText(text, sentences, found, vectors, not tokens, cut, unknown)
 
 
 def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
@@ -302,6 +316,7 @@ class ContextualText:
     vectors: list[Vectors]
     blank: bool
     cut: bool
+    unknown: bool
 
     def words(self, filtered: bool) -> ContextualWords | None:
         rows = [row for row, token in enumerate(self.tokens) if token.kept or not filtered]
