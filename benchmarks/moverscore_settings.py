@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from common import RESULTS, judged, machine, write
 from scipy.stats import spearmanr
-from tqdm import tqdm
 
 import movers
-from movers.encoders import announce
+from movers.io import progress_bar, write_file
 from movers.registry import find_metric
+from movers.weights import Corpus
 
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")  # chosen on the first four
 STORE = RESULTS / "moverscore_settings.json"
@@ -91,20 +91,22 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="words that a setting's name must hold one of")
     arguments = parser.parse_args()
     known: dict[str, Any] = json.loads(STORE.read_text()) if STORE.exists() else {}
+    shared = movers.SharedPass()
     chosen = {
-        name: (function, {**options, "model": arguments.model})
+        name: (function, {**options, "model": arguments.model, "shared_pass": shared})
         for name, (function, options) in settings(arguments.model).items()
         if not arguments.only or any(word in name for word in arguments.only)
     }
-    # A pass over the texts serves all settings: what they make of the layers is announced before the first of them.
-    layers = [find_metric(function.__name__).options(options).layers() for function, options in chosen.values()]
-    announce(arguments.model, *dict.fromkeys(layers))
+    # One forward pass over the texts serves all settings: each is built once before the first of them scores.
+    for function, options in chosen.values():
+        spec = find_metric(function.__name__)
+        spec.build(spec.parse(options), Corpus(["A text."], [["A text."]]))
     jobs = []
     for data in arguments.sets:
         for variant in ("raw", "decoded") if data == "wmt17" else ("raw",):
             for part in PAIRS if data == "wmt17" else ("all",):
                 jobs += [(name, data, variant, part) for name in chosen]
-    for name, data, variant, part in tqdm(jobs, disable=None):
+    for name, data, variant, part in progress_bar(desc="settings", unit=" runs", iterable=jobs):
         key = f"{arguments.model}|{name}|{data}|{variant}"
         if part in known.setdefault(key, {}):
             continue
@@ -115,7 +117,7 @@ def main() -> None:
         else:
             known[key] = {part: overall(data, function, options)}
         STORE.parent.mkdir(exist_ok=True)
-        STORE.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+        write_file(STORE, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
     report(known)
 
 

@@ -7,10 +7,10 @@ Cases are written for this project: (text, number of sentences). Speed is per te
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
-from common import machine, write
+from common import machine, seconds, write
 
 from movers.texts import split_sentences
 
@@ -73,7 +73,7 @@ def main() -> None:
             right = sum(len([s for s in split(case) if not isinstance(s, str) or s.strip()]) == n for case, n in cases)
             cells.append(f"{right}/{len(cases)}")
         split(text)
-        best = min(_seconds(split, text) for _ in range(20))
+        best = min(seconds(partial(split, text)) for _ in range(20))
         rows.append(f"| {name} | {' | '.join(cells)} | {best * 1e6:,.0f} |")
     write(
         "sentence_splitting",
@@ -87,12 +87,6 @@ def main() -> None:
             *rows,
         ],
     )
-
-
-def _seconds(split: Callable[[str], list[str]], text: str) -> float:
-    begin = time.perf_counter()
-    split(text)
-    return time.perf_counter() - begin
 
 
 if __name__ == "__main__":

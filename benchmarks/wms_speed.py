@@ -12,20 +12,15 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from common import chaganty, describe, interleaved, machine, seconds, write
+from common import chaganty, interleaved, machine, seconds, write
 
 import movers
+from movers._pot.kernel import emd_kernel
 from movers.encoders.static import WordLlama
 from movers.registry import find_metric
 from movers.texts import WordRules, stop_words
-from movers.transport import (
-    _kernel,
-    default_threads,
-    emd_of_normalised,
-    one_blas_thread,
-    pairwise_distances,
-    threaded_map,
-)
+from movers.threads import default_threads, one_blas_thread, threaded_map
+from movers.transport import emd_of_normalised, pairwise_distances
 
 
 def main() -> None:
@@ -69,9 +64,10 @@ def main() -> None:
     transport = interleaved(lambda: ours(sample), theirs)
 
     # From text, against nothing but the kernel on ready masses and costs.
-    scorer = find_metric("wms").scorer({})
+    spec = find_metric("wms")
+    metric = spec.build(spec.parse({}))
     texts = list(documents)
-    bags = {texts[index]: found.bag for index, found in scorer.represent(texts)}
+    bags = {texts[index]: found.bag for index, found in metric.read(texts)}
     ready = [
         (bags[a], bags[b])
         for a, b in zip(predictions, references, strict=True)
@@ -80,10 +76,10 @@ def main() -> None:
 
     def costs() -> list[Any]:
         with one_blas_thread():
-            return [pairwise_distances(a.gather(), b.gather()) for a, b in ready]
+            return [pairwise_distances(a.units.vectors(), b.units.vectors()) for a, b in ready]
 
     problems = [(a.masses, b.masses, matrix) for (a, b), matrix in zip(ready, costs(), strict=True)]
-    kernel = _kernel()
+    kernel = emd_kernel()
 
     def bare() -> Any:
         return list(threaded_map(lambda problem: kernel(*problem)[1], problems))
@@ -95,7 +91,7 @@ def main() -> None:
     from_text()
     end_to_end = interleaved(bare, from_text)
     parts = {
-        "reading texts into bags": min(seconds(lambda: list(scorer.represent(texts))) for _ in range(3)),
+        "reading texts into bags": min(seconds(lambda: list(metric.read(texts))) for _ in range(3)),
         "cost matrices, one thread": min(seconds(costs) for _ in range(3)),
         "kernel, one thread": min(seconds(lambda: [kernel(*problem) for problem in problems]) for _ in range(3)),
         f"kernel, {default_threads()} threads": min(seconds(bare) for _ in range(3)),
@@ -112,9 +108,9 @@ def main() -> None:
             f"{len(pairs)} pairs of Chaganty et al. 2018, {sizes[0]:.0f} × {sizes[1]:.0f} word types on average, "
             f"{default_threads()} threads.",
             "",
-            f"- {describe('gensim wmdistance ÷ movers, same tokens, vectors and pairs', transport)}",
+            f"- {transport.describe('gensim wmdistance ÷ movers, same tokens, vectors and pairs')}",
             f"- largest difference of the distances: {difference:.1e}",
-            f"- {describe('wms from text ÷ bare kernel on ready costs', end_to_end)}",
+            f"- {end_to_end.describe('wms from text ÷ bare kernel on ready costs')}",
             "",
             "| where the time goes | seconds (best of 3) |",
             "|---|---|",

@@ -1,11 +1,11 @@
 """Train a sequence-to-sequence model and choose its best checkpoint by MoverScore.
 
-    pip install "movers" accelerate
+    pip install . accelerate    # in a checkout
     python examples/seq2seq_trainer.py
 
-It runs anywhere, without a download: a tiny T5 with fresh weights and a toy set of headlines. For your own work,
-replace `small_model` by `AutoTokenizer.from_pretrained(…)` and `AutoModelForSeq2SeqLM.from_pretrained(…)`, and `ROWS`
-by your data; the lines that matter are marked with arrows.
+It runs without a download: a tiny T5 with random weights and a toy set of headlines. For your own work, replace
+`small_model` by `AutoTokenizer.from_pretrained(…)` and `AutoModelForSeq2SeqLM.from_pretrained(…)`, and `ROWS` by your
+data; the lines that matter are marked with arrows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import json
 from typing import Any
 
-import movers.hooks
+import movers
 
 ROWS = [
     ("The bakery by the bridge will stay closed until the flood has gone.", "Flood closes bakery"),

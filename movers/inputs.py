@@ -134,12 +134,13 @@ def check_choice(metric: str, option: str, value: object, choices: Collection[ob
         raise InputError(f"{metric}: {option}: expected one of {listed}, but got {value!r}")
 
 
-def check_positive(metric: str, option: str, value: object, none_allowed: bool = True) -> None:
-    """`value` must be a whole number above zero (or None, meaning: choose for me)."""
+def check_positive(metric: str, option: str, value: object, none_allowed: bool = True, least: int = 1) -> None:
+    """`value` must be a whole number of at least `least` (or None, meaning: choose for me)."""
     if value is None and none_allowed:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{metric}: {option}: expected a whole number above zero, but got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        expected = "above zero" if least == 1 else f"of at least {least}"
+        raise InputError(f"{metric}: {option}: expected a whole number {expected}, but got {value!r}")
 
 
 def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> None:

@@ -1,8 +1,8 @@
-"""What every evaluate module in `metrics/` shares: raw-input checks, options at load time, rows that survive a failure.
+"""The base of the evaluate modules in `metrics/`: texts are checked, loading takes options, rows survive a failure.
 
-evaluate stores rows in Arrow before a metric sees them, and Arrow may change them without a word (`"abc"` becomes three
-rows, a list among strings becomes its own spelling). So texts are checked here as they come, and references are stored
-as lists always.
+evaluate stores rows in Arrow before a metric sees them, and Arrow changes wrong values silently (`"abc"` becomes three
+rows, a list among strings becomes its printed form). So texts are checked here as they come in, and references are
+always stored as lists.
 """
 
 from __future__ import annotations
@@ -10,38 +10,38 @@ from __future__ import annotations
 import abc
 import inspect
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import datasets
 import evaluate
 
-from movers.inputs import check_choice, check_options, check_pairs, is_group
-from movers.registry import Metric, find_metric
+from movers.errors import InputError
+from movers.inputs import check_options, check_pairs, is_group
+from movers.registry import MetricSpec, find_metric
+from movers.scores import engine
+from movers.weights import Corpus
 
-__all__ = ["CODEBASE", "TextMetric", "text_metric_info"]
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
-CODEBASE = "https://github.com/movers-metrics/movers"
+__all__ = ["TextMetric", "text_metric_info"]
+
 _SETTINGS = frozenset(inspect.signature(evaluate.Metric.__init__).parameters) - {"self", "kwargs"}
 
 
 def text_metric_info(
-    name: str, description: str, citation: str, inputs_description: str, reference_urls: list[str]
+    name: str, description: str, citation: str, inputs_description: str, url: str
 ) -> evaluate.MetricInfo:
-    """The card that evaluate shows of a metric; a row's reference (or source) is one text or a list of texts."""
-    against = find_metric(name).against
+    """The information that evaluate shows of a metric; a row's reference (or source) is one text or a list of texts."""
     text = datasets.Value("string")
+    forms = (datasets.Sequence(text), text)
     return evaluate.MetricInfo(
         description=description,
         citation=citation,
         inputs_description=inputs_description,
-        features=[
-            datasets.Features({"predictions": text, against: datasets.Sequence(text)}),
-            datasets.Features({"predictions": text, against: text}),
-        ],
-        homepage=CODEBASE,
-        codebase_urls=[CODEBASE],
-        reference_urls=reference_urls,
+        features=[datasets.Features({"predictions": text, find_metric(name).compared_with: form}) for form in forms],
+        reference_urls=[url],
         license="Apache-2.0",
     )
 
@@ -49,8 +49,9 @@ def text_metric_info(
 class TextMetric(evaluate.Metric, abc.ABC):
     """Base of the modules. Abstract, because evaluate's loader would instantiate it in place of the module's own class.
 
-    A module names its class after its folder (`BertscoreEmd` for `bertscore_emd`) and spells out all options of its
-    metric in `_compute`. Options given to `evaluate.load` hold for every later `compute`, which may override them.
+    A module names its class after its folder (`BertscoreEmd` for `bertscore_emd`) and lists all options of its metric
+    in `_compute`, which calls `score`. Options given to `evaluate.load` hold for every later `compute`, which may
+    override them.
 
     Attributes
     ----------
@@ -58,57 +59,63 @@ class TextMetric(evaluate.Metric, abc.ABC):
         Options given to `evaluate.load`.
     """
 
-    data: Any  # evaluate's: the rows as a dataset, while they are computed
+    data: datasets.Dataset | None  # evaluate's: the rows, while they are computed
 
-    def __init__(self, config_name: str | None = None, **settings: Any) -> None:
+    def __init__(self, config_name: str | None = None, **settings: object) -> None:
         own = {key: value for key, value in settings.items() if key in _SETTINGS}
         super().__init__(config_name=config_name, **own)
         if config_name not in (None, "default"):
-            raise ValueError(
+            raise InputError(
                 f"{self.name}: config_name: expected none, but got {config_name!r}; "
                 "options have names: evaluate.load(path, model=…)"
             )
-        self.load_options: dict[str, Any] = {}
-        self.load_options = self._settle({key: value for key, value in settings.items() if key not in own})
+        self.load_options = {key: value for key, value in settings.items() if key not in own}
+        options = self.spec.parse(self.load_options)
+        if "shared_pass" in self.load_options:
+            # The first module to compute has to know what the others read, so all register before that. Nothing is
+            # scored yet: a blank text stands for the corpus.
+            self.spec.build(options, Corpus([""], [[""]]))
         self._grouped: bool | None = None
-        self._announce()
-
-    def _announce(self) -> None:
-        """Metrics that are loaded together (`evaluate.combine`) and share an encoder shall share its passes too."""
-        from movers.encoders import announce
-
-        given = {key: value for key, value in self.load_options.items() if key != "return_alignment"}
-        wanted = self.metric.layers(given)
-        if wanted is not None:
-            announce(*wanted)
 
     @abc.abstractmethod
     def _info(self) -> evaluate.MetricInfo:
         """What `text_metric_info` makes of the module's texts."""
 
     @property
-    def metric(self) -> Metric:
-        """The metric of the core that this module is a door to."""
+    def spec(self) -> MetricSpec:
+        """The metric that this module computes."""
         return find_metric(self.name)
 
-    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+    def score(self, arguments: Mapping[str, Any]) -> dict[str, object]:
+        """What `_compute` returns, from its `locals()`: rows, checked when they were added, and options."""
+        compared_with = self.spec.compared_with
+        options = {key: value for key, value in arguments.items() if key not in ("self", "predictions", compared_with)}
+        predictions, references = arguments["predictions"], arguments[compared_with]
+        metric = self.spec.build(self.spec.parse(options), Corpus(predictions, references))
+        return engine.score(metric, predictions, references)
+
+    def compute(
+        self, *, predictions: object = None, references: object = None, **kwargs: object
+    ) -> dict[str, object] | None:
         """Score the given rows together with those added before; None on processes other than the first.
 
         If it fails, rows added before are still there (with `num_process=1`) and rows of this call are not.
         """
-        against = self.metric.against
-        given = self._name_inputs(predictions, references, {key: kwargs[key] for key in kwargs if key == against})
-        options = self._settle({key: value for key, value in kwargs.items() if key != against})
+        compared_with = self.spec.compared_with
+        named = {compared_with: kwargs.pop(compared_with)} if compared_with in kwargs else {}
+        given = self._name_inputs(predictions, references, named)
+        options = inspect.signature(type(self)._compute).parameters.keys() - {"self", "predictions", compared_with}
+        check_options(self.name, kwargs, options)
         added = len(self)
         if any(value is not None for value in given.values()):
             self.add_batch(**given)
         elif not added:
-            raise ValueError(
-                f"{self.name}: predictions and {against}: expected at least one row, but got none; "
+            raise InputError(
+                f"{self.name}: predictions and {compared_with}: expected at least one row, but got none; "
                 "pass them here, or call add or add_batch before"
             )
         try:
-            result = super().compute(**options)
+            result = super().compute(**{**self.load_options, **kwargs})
         except BaseException:
             self._give_back(added)
             raise
@@ -116,67 +123,57 @@ class TextMetric(evaluate.Metric, abc.ABC):
         self._forget_locks()
         return result
 
-    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+    def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add rows for a later `compute`; if one of them is wrong, none is added."""
         given = self._name_inputs(predictions, references, kwargs)
-        self._store(given["predictions"], given[self.metric.against], first_row=0)
+        self._store(given["predictions"], given[self.spec.compared_with], first_row=0)
 
-    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+    def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one row for a later `compute`."""
         # evaluate.combine passes the plural names here too.
         plural = {key if key.endswith("s") else f"{key}s": value for key, value in kwargs.items()}
         given = self._name_inputs(plural.pop("predictions", prediction), plural.pop("references", reference), plural)
-        self._store([given["predictions"]], [given[self.metric.against]], first_row=len(self))
+        self._store([given["predictions"]], [given[self.spec.compared_with]], first_row=len(self))
 
-    def _name_inputs(self, predictions: Any, references: Any, others: Mapping[str, Any]) -> dict[str, Any]:
+    def _name_inputs(self, predictions: object, references: object, others: Mapping[str, object]) -> dict[str, object]:
         """Predictions and what they are compared with, by name; anything else is an error."""
-        against = self.metric.against
+        compared_with = self.spec.compared_with
         given = {"predictions": predictions, "references": references, **others}
-        if against != "references" and given["references"] is None:
+        if compared_with != "references" and references is None:
             del given["references"]  # evaluate.combine passes it to every module
-        unknown = [key for key in given if key not in ("predictions", against)]
+        unknown = [key for key in given if key not in ("predictions", compared_with)]
         if unknown:
             hint = "" if unknown == ["references"] else "; options go to evaluate.load or compute"
-            raise TypeError(f"{self.name}: expected predictions and {against}, but got {', '.join(unknown)}{hint}")
-        return {"predictions": predictions, against: given.get(against)}
+            raise InputError(
+                f"{self.name}: expected predictions and {compared_with}, but got {', '.join(unknown)}{hint}"
+            )
+        return {"predictions": predictions, compared_with: given.get(compared_with)}
 
-    def _settle(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of the load overridden by those given, all checked."""
-        known = [
-            key
-            for key in inspect.signature(type(self)._compute).parameters
-            if key not in ("self", "predictions", self.metric.against)
-        ]
-        check_options(self.name, given, known)
-        options = {**self.load_options, **given}
-        check_choice(self.name, "return_alignment", options.get("return_alignment", False), (True, False))
-        self.metric.options({key: value for key, value in options.items() if key != "return_alignment"})
-        return options
-
-    def _store(self, predictions: Any, against: Any, first_row: int) -> None:
+    def _store(self, predictions: object, references: object, first_row: int) -> None:
         """Check rows and write them, references as lists, so that rows of one form and of the other cannot mix."""
-        kind = self.metric.against
-        against = list(against) if isinstance(against, Iterator) else against
-        texts, groups = check_pairs(self.name, predictions, against, kind, first_row)
-        grouped = is_group(next(iter(against)))
+        argument = self.spec.compared_with
+        references = list(references) if isinstance(references, Iterator) else references
+        texts, groups = check_pairs(self.name, predictions, references, argument, first_row)
+        assert isinstance(references, Iterable)  # it has been checked
+        grouped = is_group(next(iter(references)))
         if self._grouped not in (None, grouped):
-            came, before = ("a list", "a str") if grouped else ("a str", "a list")
-            raise TypeError(
-                f"{self.name}: {kind}[{first_row}]: expected {before} like the rows added before, but got {came}; "
-                "give every row a str or every row a list of str"
+            actual, expected = ("a list", "a str") if grouped else ("a str", "a list")
+            raise InputError(
+                f"{self.name}: {argument}[{first_row}]: expected {expected} like the rows added before, "
+                f"but got {actual}; give every row a str or every row a list of str"
             )
         if self.writer is not None:
             self.writer.write_examples_on_file()  # rows that wait in the writer come before these
-        super().add_batch(predictions=texts, **{kind: groups})
+        super().add_batch(predictions=texts, **{argument: groups})
         self._grouped = grouped
 
     def _give_back(self, added: int) -> None:
-        """After a failed computation: let go of files and locks, and put the rows added before the call back.
+        """After a failed computation: release files and locks, and put the rows added before the call back.
 
-        Other processes cannot put theirs back, so with several processes all rows have to come again.
+        Other processes cannot put theirs back, so with several processes all rows have to be added again.
         """
         kept = self.data[:added] if added and self.data is not None and self.num_process == 1 else None
-        files: list[tuple[Any, str]] = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
+        files = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
         self.data = self.writer = self.buf_writer = None
         for lock, path in files:
             os.remove(path)
@@ -189,6 +186,6 @@ class TextMetric(evaluate.Metric, abc.ABC):
 
     def _forget_locks(self) -> None:
         # They are released; a metric that still holds them cannot be pickled.
-        self.filelocks: list[Any] | None = None
+        self.filelocks: list[BaseFileLock] | None = None
         self.file_paths: list[str] | None = None
-        self.rendez_vous_lock: Any = None
+        self.rendez_vous_lock: object = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "MetricSpec",
+    "MetricWithOptions",
     "find_metric",
     "parse_metric",
     "parse_options",
@@ -27,6 +28,9 @@ __all__ = [
     "score_many",
     "split_metrics",
 ]
+
+
+MetricWithOptions = str | tuple[str, Mapping[str, object]]
 
 
 class MetricFunction(Protocol):
@@ -131,14 +135,14 @@ def find_metric(name: str) -> MetricSpec:
 
 
 def score_many(
-    metrics: Sequence[str], predictions: object, references: object = None, *, sources: object = None
+    metrics: Sequence[MetricWithOptions], predictions: object, references: object = None, *, sources: object = None
 ) -> dict[str, dict[str, object]]:
     """Several metrics over the same texts; metrics with the same encoder reuse one forward pass per text.
 
     Parameters
     ----------
-    metrics : sequence of str
-        `name` or `name[key=value,…]`.
+    metrics : sequence
+        `name`, `name[key=value,…]` or `(name, options)`.
     predictions : n texts
     references : n texts, or n lists of texts
         For the metrics that compare with references.
@@ -148,7 +152,7 @@ def score_many(
     Returns
     -------
     dict
-        What each metric's function returns, under the metric as it was written.
+        What each metric's function returns, under the metric as it was written (under `name` for a pair).
 
     Examples
     --------
@@ -162,9 +166,10 @@ def score_many(
     from movers.scores.options import PairOptions
     from movers.weights import Corpus
 
-    parsed = {text: parse_metric(text) for text in metrics}
+    labels = [item if isinstance(item, str) else item[0] for item in metrics]
+    parsed = dict(zip(labels, map(parse_metric, metrics), strict=True))
     if len(parsed) < len(metrics) or not parsed:
-        raise InputError(f"score_many: metrics: expected different metrics, but got {', '.join(metrics) or 'none'}")
+        raise InputError(f"score_many: metrics: expected different metrics, but got {', '.join(labels) or 'none'}")
     given = {"references": references, "sources": sources}
     shared = SharedPass()
     groups: dict[str, tuple[list[str], list[list[str]]]] = {}
@@ -221,13 +226,15 @@ def parse_options(items: Iterable[str]) -> dict[str, object]:
     return options
 
 
-def parse_metric(text: str) -> tuple[MetricSpec, dict[str, object]]:
-    """`name` or `name[key=value,…]` as a metric and its options.
+def parse_metric(text: MetricWithOptions) -> tuple[MetricSpec, dict[str, object]]:
+    """`name`, `name[key=value,…]` or `(name, options)` as a metric and its options.
 
     >>> metric, options = parse_metric("wms[stopwords=none,normalize=true]")
     >>> metric.name, options
     ('wms', {'stopwords': None, 'normalize': True})
     """
+    if not isinstance(text, str):
+        return find_metric(text[0]), dict(text[1])
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\[(.*)\])?\s*", text, flags=re.DOTALL)
     if match is None:
         raise InputError(f"metric: expected NAME or NAME[key=value,…], but got {text!r}")

@@ -1,22 +1,23 @@
-"""Pages to try the metrics on: one for a single metric (its Space), one for all of them (`movers serve`).
+"""Web pages to try the metrics: one for a single metric (its Space), one for all of them (`movers serve`).
 
-A page has an API of its own: every metric is an endpoint of its name.
+A page has an API: every metric is an endpoint of its name.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import gradio
 
-from movers.registry import METRICS, Metric, find_metric
+from movers.errors import InputError
+from movers.registry import METRICS, MetricSpec, find_metric
 
 __all__ = ["ALIGNMENT_COLUMNS", "PairResult", "all_metrics_page", "metric_page", "score_pair"]
 
-ALIGNMENT_COLUMNS = ("From the prediction", "To the reference", "Mass", "Cost", "Mass × cost")
+ALIGNMENT_COLUMNS = ("In the prediction", "In the reference", "Mass", "Cost", "Mass × cost")
 _REFERENCE = "After the blizzard, villagers cleared the snow from the baker's shop. By midday it sold loaves again."
 _DOCUMENT = (
     "A blizzard closed every road to the village on Monday night. By morning the door of the only bakery was buried "
@@ -37,36 +38,36 @@ _EXAMPLES = {
 
 
 class PairResult(NamedTuple):
-    """What a page shows of a pair: score with four significant digits, signature, rows of `ALIGNMENT_COLUMNS`."""
+    """What a page shows for a pair: the score with four significant digits, signature, rows of `ALIGNMENT_COLUMNS`."""
 
     score: str
     signature: str
-    alignment: list[list[Any]]
+    alignment: list[list[str | float]]
 
 
-def score_pair(name: str, prediction: str, against: str) -> PairResult:
-    """Score one prediction against one reference (or source).
+def score_pair(name: str, prediction: str, reference: str) -> PairResult:
+    """Score one prediction against one reference (or source document).
 
     >>> score_pair("wms", "Snow melts.", "Snow melts.").score
     '1'
     """
-    metric = find_metric(name)
-    options = {"return_alignment": True} if _has_alignments(metric) else {}
-    result = metric.function([prediction], [against], **options)
+    spec = find_metric(name)
+    options = {"return_alignment": True} if _has_alignments(spec) else {}
+    result = spec.function([prediction], [reference], **options)
     alignments = result.get("alignments")
     return PairResult(
         f"{result['score']:.4g}", result["signature"], _alignment_rows(alignments[0][0]) if alignments else []
     )
 
 
-def _has_alignments(metric: Metric) -> bool:
-    return "return_alignment" in inspect.signature(metric.function).parameters
+def _has_alignments(spec: MetricSpec) -> bool:
+    return any(item.name == "return_alignment" for item in fields(spec.options_class))
 
 
-def _alignment_rows(alignment: dict[str, Any]) -> list[list[Any]]:
-    """One row a flow, in the order of the prediction, its largest flows first; then their total."""
+def _alignment_rows(alignment: Mapping[str, Any]) -> list[list[str | float]]:
+    """One row per flow, in the order of the prediction, its largest flows first; then their total."""
     if not alignment.get("flows"):
-        return []  # a side is blank: nothing moves
+        return []  # one of the texts is blank
     flows = sorted(alignment["flows"], key=lambda flow: (flow["i"], -flow["mass"]))
     prediction, reference = alignment["prediction"], alignment["reference"]
     masses = [flow["mass"] for flow in flows]
@@ -84,21 +85,21 @@ def _short(value: float) -> float:
 
 def metric_page(name: str) -> gradio.Blocks:
     """The page of one metric; `metric_page("wms").launch()` serves it."""
-    metric = find_metric(name)
-    with _page(metric.title) as page:
-        gradio.Markdown(f"# {metric.title}")
-        event = _add_metric(metric)
-        page.load(**event, api_visibility="private")  # a visitor sees a result before the first click
+    spec = find_metric(name)
+    with _page(spec.title) as page:
+        gradio.Markdown(f"# {spec.title}")
+        event = _add_metric(spec)
+        page.load(**event, api_visibility="private")  # shows a result before the first click
     return page
 
 
 def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
-    """The page of several metrics, each on its tab; all of them by default."""
+    """The page of several metrics, one tab each; all metrics by default."""
     with _page("movers") as page:
-        gradio.Markdown("# movers\n\nText-generation metrics that compare meanings: embeddings and optimal transport.")
-        for metric in map(find_metric, names or METRICS):
-            with gradio.Tab(metric.title):
-                _add_metric(metric)
+        gradio.Markdown("# movers\n\nText-generation metrics based on embeddings and optimal transport.")
+        for spec in map(find_metric, names or METRICS):
+            with gradio.Tab(spec.title):
+                _add_metric(spec)
     return page
 
 
@@ -107,38 +108,38 @@ def _page(title: str) -> gradio.Blocks:
     return gradio.Blocks(title=title, analytics_enabled=False)
 
 
-def _add_metric(metric: Metric) -> dict[str, Any]:
-    """Put a metric's fields into the page that is being built; what happens when a pair is to be scored."""
-    pairs = _EXAMPLES[metric.against]
+def _add_metric(spec: MetricSpec) -> dict[str, Any]:
+    """Add a metric's fields to the page under construction; returns the arguments of the event that scores a pair."""
+    pairs = _EXAMPLES[spec.compared_with]
 
-    def score(prediction: str, against: str) -> PairResult:
+    def score(prediction: str, reference: str) -> PairResult:
         try:
-            return score_pair(metric.name, prediction, against)
-        except (TypeError, ValueError) as error:
+            return score_pair(spec.name, prediction, reference)
+        except InputError as error:
             raise gradio.Error(str(error), print_exception=False) from error
 
-    labels = ("Summary", "Document") if metric.against == "sources" else ("Prediction", "Reference")
-    gradio.Markdown(f"`{metric.name}` {metric.summary}.")
+    labels = ("Summary", "Document") if spec.compared_with == "sources" else ("Prediction", "Reference")
+    gradio.Markdown(f"`{spec.name}` {spec.summary}.")
     with gradio.Row():
-        prediction, against = (
+        prediction, reference = (
             gradio.Textbox(label=label, value=text, lines=5) for label, text in zip(labels, pairs[0], strict=True)
         )
-    examples = gradio.Examples(pairs, [prediction, against])
+    examples = gradio.Examples(pairs, [prediction, reference])
     button = gradio.Button("Score", variant="primary")
     with gradio.Row(equal_height=True):
         number = gradio.Textbox(label="Score", interactive=False, scale=1, min_width=120)
-        signature = gradio.Textbox(label="Signature: what it was computed with", interactive=False, scale=6, lines=2)
+        signature = gradio.Textbox(label="Signature: model and options", interactive=False, scale=6, lines=2)
     table = gradio.Dataframe(
-        label="What moved where",
+        label="Alignment: what was matched, and at what cost",
         headers=list(ALIGNMENT_COLUMNS),
         datatype=["str", "str", "number", "number", "number"],
         column_count=(len(ALIGNMENT_COLUMNS), "fixed"),
         column_widths=["30%", "30%", "13%", "13%", "14%"],
         interactive=False,
         wrap=True,
-        visible=_has_alignments(metric),
+        visible=_has_alignments(spec),
     )
-    event = {"fn": score, "inputs": [prediction, against], "outputs": [number, signature, table]}
-    button.click(**event, api_name=metric.name)
+    event = {"fn": score, "inputs": [prediction, reference], "outputs": [number, signature, table]}
+    button.click(**event, api_name=spec.name)
     examples.load_input_event.then(**event, api_visibility="private")
     return event

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import ROOT, tiny_tokenizer
+from tiny import ROOT, tiny_model, tiny_tokenizer
 
 import movers
+from movers.errors import InputError
 from movers.hooks import compute_metrics
-from movers.registry import METRICS, Metric
 
 TEXTS = ["a cat sat on the mat", "the old dog runs", "snow is in the box"]
 OTHERS = ["the cat sat on it", "a big dog runs", "the man sells snow"]
+QUALITY = "reference_free_summary_quality"
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_batches_are_scored_together_with_the_last_call(tokenizer: Any) -> None:
 
 def test_a_batch_that_fails_leaves_nothing_behind(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms"])
-    with pytest.raises(ValueError, match="expected labels, but the evaluation set has none"):
+    with pytest.raises(InputError, match="expected labels, but the evaluation set has none"):
         hook(prediction(ids(tokenizer, TEXTS), None))
     found = hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
     assert found == {"wms": movers.wms(TEXTS, OTHERS)["score"]}
@@ -118,72 +118,71 @@ def test_a_batch_that_fails_leaves_nothing_behind(tokenizer: Any) -> None:
 
 def test_token_ids_of_another_shape_are_told(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms"])
-    with pytest.raises(ValueError, match=r"expected token ids \(rows, tokens\), but got shape \(3,\)"):
+    with pytest.raises(InputError, match=r"expected token ids \(rows, tokens\), but got shape \(3,\)"):
         hook(prediction(np.array([1, 2, 3]), ids(tokenizer, OTHERS)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Wishes
+# Which metrics
 
 
 @pytest.mark.parametrize(
-    ("metrics", "error", "message"),
+    ("metrics", "message"),
     [
-        ([], ValueError, "expected at least one metric"),
-        (["wsm"], ValueError, "did you mean"),
-        (["wms", "wms[normalize=true]"], ValueError, "expected each metric once, but got wms, wms"),
-        (["wms[n_gram=2]"], TypeError, "wms: unknown option 'n_gram'"),
-        ([("moverscore", {"variant": "v9"})], ValueError, "moverscore: variant"),
+        ([], "expected at least one metric"),
+        (["wsm"], "did you mean"),
+        (["wms", "wms[normalize=true]"], "expected each metric once, but got wms, wms"),
+        (["wms[n_gram=2]"], "wms: unknown option 'n_gram'"),
+        ([("moverscore", {"variant": "v9"})], "moverscore: variant"),
     ],
     ids=["none", "unknown", "twice", "option", "value"],
 )
-def test_wishes_that_cannot_be_met_are_refused_before_training(
-    tokenizer: Any, metrics: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
+def test_wrong_metrics_and_options_are_refused_before_training(tokenizer: Any, metrics: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         compute_metrics(tokenizer, metrics)
+
+
+def test_contextual_metrics_share_one_forward_pass(tokenizer: Any) -> None:
+    model, rows = tiny_model("bert", seed=72), []  # no other test has cached its vectors
+    model.register_forward_pre_hook(lambda _, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True)
+    encoder = (model, tiny_tokenizer("bert"))
+    names = ["moverscore", "bertscore_hungarian", "bertscore_emd"]
+    compute = compute_metrics(tokenizer, [(name, {"model": encoder}) for name in names])
+    found = compute(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
+    assert sum(rows) == len({*TEXTS, *OTHERS})
+    for name in names:
+        assert found[name] == pytest.approx(getattr(movers, name)(TEXTS, OTHERS, model=encoder)["score"], abs=1e-6)
+
+
+def test_the_hook_is_reached_from_the_package() -> None:
+    code = "import movers; print(movers.hooks.compute_metrics.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "movers.hooks\n", done.stderr
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Metrics that read the sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class SharedOptions:
-    def check(self, metric: str) -> SharedOptions:
-        return self
+def test_sources_are_read_from_the_inputs(tokenizer: Any) -> None:
+    hook = compute_metrics(tokenizer, [QUALITY])
+    summaries, documents = ["a cat", "dog runs"], ["a big cat", "snow"]
+    expected = pytest.approx(movers.reference_free_summary_quality(summaries, documents)["score"], abs=1e-6)
+    found = hook(prediction(ids(tokenizer, summaries), None, inputs=ids(tokenizer, documents)))
+    assert found == {QUALITY: expected}
+    inputs = {"input_ids": torch.tensor(ids(tokenizer, documents)), "attention_mask": torch.ones(2, 12)}
+    assert hook(prediction(ids(tokenizer, summaries), None, inputs=inputs)) == {QUALITY: expected}
 
 
-def toy_shared(predictions: list[str], sources: list[str]) -> dict[str, Any]:
-    """Share of the predictions' words that stand in the source."""
-    scores = [
-        len(set(one.split()) & set(other.split())) / max(1, len(set(one.split())))
-        for one, other in zip(predictions, sources, strict=True)
-    ]
-    return {"score": sum(scores) / len(scores), "scores": scores}
-
-
-@pytest.fixture
-def source_metric(monkeypatch: pytest.MonkeyPatch) -> str:
-    metric = Metric("toy_shared", "", "", __name__, "SharedOptions", "", against="sources")
-    monkeypatch.setitem(METRICS, "toy_shared", metric)
-    return "toy_shared"
-
-
-def test_sources_are_read_from_the_inputs(tokenizer: Any, source_metric: str) -> None:
-    hook = compute_metrics(tokenizer, [source_metric])
-    found = hook(prediction(ids(tokenizer, ["a cat", "dog runs"]), None, inputs=ids(tokenizer, ["a big cat", "snow"])))
-    assert found == {"toy_shared": 0.5}
-    inputs = {"input_ids": torch.tensor(ids(tokenizer, ["a big cat", "snow"])), "attention_mask": torch.ones(2, 12)}
-    assert hook(prediction(ids(tokenizer, ["a cat", "dog runs"]), None, inputs=inputs)) == found
-
-
-def test_missing_sources_say_how_to_get_them(tokenizer: Any, source_metric: str) -> None:
-    hook = compute_metrics(tokenizer, [source_metric, "wms"])
-    with pytest.raises(ValueError, match=r'expected the sources: set include_for_metrics=\["inputs"\]'):
+def test_missing_sources_say_how_to_get_them(tokenizer: Any) -> None:
+    hook = compute_metrics(tokenizer, [QUALITY, "wms"])
+    with pytest.raises(InputError, match=r'expected the sources: set include_for_metrics=\["inputs"\]'):
         hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
     whole = prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS), ids(tokenizer, TEXTS))
-    assert hook(whole) == {"toy_shared": 1.0, "wms": movers.wms(TEXTS, OTHERS)["score"]}
+    assert hook(whole) == {
+        QUALITY: pytest.approx(movers.reference_free_summary_quality(TEXTS, TEXTS)["score"], abs=1e-6),
+        "wms": movers.wms(TEXTS, OTHERS)["score"],
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -191,9 +190,7 @@ def test_missing_sources_say_how_to_get_them(tokenizer: Any, source_metric: str)
 
 
 @pytest.mark.parametrize("batchwise", [False, True], ids=["whole", "batch_eval_metrics"])
-def test_a_trainer_selects_its_best_model_by_a_metric(
-    tokenizer: Any, tmp_path: Path, batchwise: bool, source_metric: str
-) -> None:
+def test_a_trainer_selects_its_best_model_by_a_metric(tokenizer: Any, tmp_path: Path, batchwise: bool) -> None:
     pytest.importorskip("accelerate")
     from transformers import (
         DataCollatorForSeq2Seq,
@@ -221,7 +218,7 @@ def test_a_trainer_selects_its_best_model_by_a_metric(
         for source, target in zip(TEXTS, OTHERS, strict=True)
     ]
     seen: list[dict[str, float]] = []
-    hook = compute_metrics(tokenizer, ["moverscore", source_metric])
+    hook = compute_metrics(tokenizer, ["moverscore", QUALITY])
 
     def spied(eval_prediction: Any, compute_result: bool = True) -> dict[str, float]:
         values = hook(eval_prediction, compute_result=compute_result)
@@ -266,7 +263,7 @@ def test_a_trainer_selects_its_best_model_by_a_metric(
     assert [bool(values) for values in seen] == ([False, True] * 2 if batchwise else [True] * 2)
     final = trainer.evaluate()
     assert final["eval_moverscore"] == pytest.approx(max(logged), abs=1e-6)
-    assert 0 <= final["eval_toy_shared"] <= 1
+    assert type(final[f"eval_{QUALITY}"]) is float
 
 
 def test_the_example_of_a_trainer_runs(tmp_path: Path) -> None:

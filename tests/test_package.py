@@ -1,4 +1,4 @@
-"""The wheel holds all that the metrics need, and works away from the checkout."""
+"""The sdist is complete, and the wheel built from it works away from the checkout, evaluate modules included."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tiny import ROOT
 
 from movers.version import VERSION
+
+# What a release consists of: packaged code and data, and what is needed to test, measure and publish it.
+FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "MANIFEST.in", "NOTICE", "README.md")
+FILES += ("constraints.txt", "pyproject.toml", "setup.py")
+FOLDERS = ("benchmarks", "examples", "metrics", "movers", "tests", "tools")
+
+
+class Built(NamedTuple):
+    sdist: Path
+    wheel: Path
 
 
 def run(*command: str, cwd: Path, **environment: str) -> str:
@@ -23,56 +35,75 @@ def run(*command: str, cwd: Path, **environment: str) -> str:
     return done.stdout.strip()
 
 
+def files_below(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout, so that nothing is left in it and nothing stale is picked up from it."""
+    source = tmp_path_factory.mktemp("source")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    for name in FILES:
+        shutil.copy(ROOT / name, source / name)
+    return source
+
+
+@pytest.fixture(scope="module")
+def built(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The sdist, and the wheel that is built from the sdist alone."""
     pytest.importorskip("build")
     pytest.importorskip("setuptools")
-    # A copy of what is packaged, so that nothing is left in the checkout and nothing stale is picked up from it.
-    source = tmp_path_factory.mktemp("source")
-    for name in ("movers", "setup.py", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
-        path = ROOT / name
-        if path.is_dir():
-            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(path, source / name)
+    before = files_below(source)
     target = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), ".", cwd=source)
-    (built,) = target.glob("*.whl")
-    return built
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), ".", cwd=source)
+    for path in files_below(source) - before:  # egg-info
+        (source / path).unlink()
+    (sdist,), (wheel,) = target.glob("*.tar.gz"), target.glob("*.whl")
+    return Built(sdist, wheel)
 
 
-def test_the_wheel_is_named_by_the_version(wheel: Path) -> None:
-    assert wheel.name == f"movers-{VERSION}-py3-none-any.whl"
+def test_they_are_named_by_the_version(built: Built) -> None:
+    assert (built.sdist.name, built.wheel.name) == (f"movers-{VERSION}.tar.gz", f"movers-{VERSION}-py3-none-any.whl")
 
 
-def test_the_wheel_holds_every_module_and_data_file_and_nothing_else(wheel: Path) -> None:
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    files = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "movers").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert held == files
-    assert {"movers/py.typed", "movers/data/stopwords_english.txt"} <= held
+def test_the_sdist_is_complete(built: Built, source: Path) -> None:
+    with tarfile.open(built.sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert files_below(source) - held == set()
 
 
-def test_the_wheel_carries_the_licence(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
+def test_the_wheel_holds_the_package_with_the_modules_inside_and_nothing_else(built: Built, source: Path) -> None:
+    held = {name for name in zipfile.ZipFile(built.wheel).namelist() if ".dist-info/" not in name}
+    package = {f"movers/{name}" for name in files_below(source / "movers")}
+    modules = {f"movers/metrics/{name}" for name in files_below(source / "metrics") if not name.endswith(".txt")}
+    assert held == package | modules
+    assert {"movers/py.typed", "movers/data/stopwords_english.txt", "movers/metrics/wms/wms.py"} <= held
+
+
+def test_the_wheel_carries_the_licence(built: Built) -> None:
+    names = zipfile.ZipFile(built.wheel).namelist()
     for file in ("LICENSE", "NOTICE"):
         assert any(".dist-info/" in name and name.endswith(file) for name in names)
 
 
-def test_the_installed_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_scores_and_evaluate_loads_its_modules(built: Built, tmp_path: Path) -> None:
     target = tmp_path / "target"
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
-    run(*pip, "--target", str(target), str(wheel), cwd=tmp_path)
+    with zipfile.ZipFile(built.wheel) as archive:  # what pip does with a wheel of pure Python
+        archive.extractall(target)
     code = """
-import movers
 from importlib import metadata
-from movers.texts import stop_words
+import evaluate
+import movers
+rows = {"predictions": ["The cat sat."], "references": ["A cat sat."]}
 print(movers.__file__)
-print(len(stop_words("english")), movers.wms(["The cat sat."], ["A cat sat."])["score"], metadata.version("movers"))
+print(movers.module_path("wms"))
+module = evaluate.load(movers.module_path("wms"))
+print(metadata.version("movers"), movers.wms(**rows)["score"], module.compute(**rows)["score"])
 """
-    file, result = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(target)).splitlines()
-    assert Path(file).is_relative_to(target)
-    assert result == f"127 1.0 {VERSION}"
+    environment = {"PYTHONPATH": str(target), "HF_HOME": str(tmp_path / "huggingface")}
+    package, module, result = run(sys.executable, "-c", code, cwd=tmp_path, **environment).splitlines()
+    assert Path(package).is_relative_to(target)
+    assert Path(module) == target / "movers" / "metrics" / "wms"
+    assert result == f"{VERSION} 1.0 1.0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,9 +13,12 @@ from typing import Any
 
 import pytest
 from huggingface_hub import HfApi
+from publish import CHECKOUT, main, publish, space_files
 
-from movers.publish import CHECKOUT, main, publish, space_files
+from movers.errors import InputError
 from movers.registry import METRICS
+
+PACKAGE = "git+https://example.org/movers@v1"
 
 
 class HubHandler(BaseHTTPRequestHandler):
@@ -67,45 +71,63 @@ def body_of(requests: list[tuple[str, bytes]], path: str) -> bytes:
 
 def test_publishing_creates_a_gradio_space(hub: tuple[HfApi, list[tuple[str, bytes]]]) -> None:
     api, requests = hub
-    assert publish("wms", "somebody", api=api) == "somebody/wms"
+    assert publish("wms", "somebody", PACKAGE, api=api) == "somebody/wms"
     created = json.loads(body_of(requests, "/api/repos/create"))
     assert (created["organization"], created["name"]) == ("somebody", "wms")
     assert (created["type"], created["sdk"]) == ("space", "gradio")
 
 
-def test_publishing_uploads_the_folder_as_it_is(hub: tuple[HfApi, list[tuple[str, bytes]]]) -> None:
-    api, requests = hub
-    publish("wms", "somebody", api=api)
+def uploaded(requests: list[tuple[str, bytes]]) -> dict[str, str]:
     lines = [json.loads(line) for line in body_of(requests, "/api/spaces/somebody/wms/commit/main").splitlines()]
-    uploaded = {
-        line["value"]["path"]: base64.b64decode(line["value"]["content"]) for line in lines if line["key"] == "file"
-    }
-    assert uploaded == {file.name: file.read_bytes() for file in space_files("wms")}
+    files = [line["value"] for line in lines if line["key"] == "file"]
+    return {file["path"]: base64.b64decode(file["content"]).decode() for file in files}
 
 
-def test_files_beside_the_metric_are_not_uploaded(hub: tuple[HfApi, list[tuple[str, bytes]]], tmp_path: Path) -> None:
+def test_publishing_uploads_the_files_of_the_space_and_none_beside_them(
+    hub: tuple[HfApi, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
     api, requests = hub
-    for file in space_files("wms"):
-        copy = tmp_path / file.relative_to(CHECKOUT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(file.read_bytes())
-    (tmp_path / "metrics" / "wms" / "notes.txt").write_text("private")
-    publish("wms", "somebody", checkout=tmp_path, api=api)
-    assert b"notes.txt" not in body_of(requests, "/api/spaces/somebody/wms/commit/main")
+    folder = tmp_path / "metrics" / "wms"
+    shutil.copytree(CHECKOUT / "metrics" / "wms", folder)
+    (folder / "notes.txt").write_text("private")
+    publish("wms", "somebody", PACKAGE, checkout=tmp_path, api=api)
+    files = uploaded(requests)
+    assert sorted(files) == ["README.md", "app.py", "requirements.txt", "wms.py"]
+    for same in ("README.md", "app.py"):
+        assert files[same] == (folder / same).read_text(encoding="utf-8")
 
 
-def test_every_metric_has_the_files_of_a_space() -> None:
-    assert [len(space_files(name)) for name in METRICS] == [4] * len(METRICS)
+def test_publishing_fills_in_where_the_package_comes_from(
+    hub: tuple[HfApi, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    from evaluate.loading import get_imports
+
+    api, requests = hub
+    publish("wms", "somebody", PACKAGE, api=api)
+    files = uploaded(requests)
+    assert files["requirements.txt"] == f"movers[demo] @ {PACKAGE}\n"
+    (tmp_path / "wms.py").write_text(files["wms.py"])
+    hints = [place for _, module, place, _ in get_imports(str(tmp_path / "wms.py")) if module == "movers"]
+    assert set(hints) == {PACKAGE}
+
+
+def test_every_metric_can_be_published() -> None:
+    for name in METRICS:
+        assert space_files(name, "movers==0.1.0")["requirements.txt"] == "movers[demo]==0.1.0\n"
 
 
 def test_publishing_without_a_checkout_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="^publish: expected a checkout with .*wms/README.md"):
-        publish("wms", "somebody", checkout=tmp_path)
+    with pytest.raises(InputError, match="^publish: expected a checkout with .*wms/README.md"):
+        publish("wms", "somebody", PACKAGE, checkout=tmp_path)
 
 
-def test_a_typing_error_publishes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--package", PACKAGE, "sms", "wmss"], "did you mean 'wms'"), (["--package", "mover", "sms"], "but got 'mover'")],
+)
+def test_a_typo_publishes_nothing(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[str] = []
-    monkeypatch.setattr("movers.publish.publish", lambda name, org, private: published.append(name))
-    with pytest.raises(ValueError, match="did you mean 'wms'"):
-        main(["--org", "somebody", "sms", "wmss"])
+    monkeypatch.setattr("publish.publish", lambda name, *_, **__: published.append(name))
+    with pytest.raises(SystemExit, match=message):
+        main(["--org", "somebody", *arguments])
     assert published == []

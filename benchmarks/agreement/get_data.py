@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from movers.judged import STS_WHEEL, read_sts_benchmark, write_judged
+from movers.agreement.hub import STS_WHEEL, read_sts_benchmark
+from movers.agreement.readers import write_judged
 
 
 def main() -> int:

@@ -12,66 +12,37 @@ import argparse
 import hashlib
 import json
 import os
-import platform
 import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from movers.agreement import agreement_table, compare_correlations
-from movers.agreement.rendering import align, short
+from movers.agreement.judged import JudgedSet
+from movers.agreement.lexical import LEXICAL_METRICS
+from movers.agreement.readers import read_file
+from movers.agreement.rendering import short
 from movers.agreement.scoring import MetricCall, Scored, score_judged
-from movers.judged import JudgedSet, read_file
-from movers.lexical import LEXICAL_METRICS
+from movers.encoders.cache import VECTORS
+from movers.io import align_table, write_file
 from movers.registry import METRICS
 from movers.version import VERSION
 
+HERE = Path(__file__).parent
 if TYPE_CHECKING:
+    from agreement.store import ScoreStore
     from agreement.tables import TABLES, Row, Table
+    from common import interleaved, machine
 else:
-    # A script finds its sibling by this name.
+    # A script finds its siblings by these names, and what all benchmarks share in the folder above.
+    sys.path.append(str(HERE.parent))
+    from common import interleaved, machine
+    from store import ScoreStore
     from tables import TABLES, Row, Table
 
-HERE = Path(__file__).parent
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "POT", "rouge-score", "sacrebleu")
-
-
-class ScoreStore:
-    """Scores on disk, one file for each metric on each set, to which every scored block is appended."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def path(self, data: str, key: Sequence[Any], call: MetricCall) -> Path:
-        """The file for a metric with these options on a set that ``key`` identifies."""
-        told = json.dumps([*key, call.name, dict(call.options), call.output, VERSION], sort_keys=True)
-        return self.folder / data / f"{call.name}-{hashlib.sha256(told.encode('utf-8')).hexdigest()[:12]}.jsonl"
-
-    def read(self, path: Path) -> tuple[dict[int, float], str]:
-        """Scores by row, and the signature, of what has been scored so far."""
-        known: dict[int, float] = {}
-        signature = ""
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    block = json.loads(line)
-                except json.JSONDecodeError:
-                    continue  # Half a line of a run that was killed while writing: its block is scored again.
-                known |= {int(row): score for row, score in block["scores"].items()}
-                signature = block["signature"]
-        return known, signature
-
-    def append(self, path: Path, scores: Mapping[int, float], signature: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab+") as file:
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")  # A run that was killed left half a line: it must not swallow this one.
-            file.write(json.dumps({"signature": signature, "scores": scores}).encode() + b"\n")
 
 
 def slug(text: str) -> str:
@@ -137,12 +108,13 @@ def cell_of(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
         systems=texts.labels("system") if table.level == "system" else None,
         groups=texts.labels(table.group) if table.group else None,
     )
-    numbers = {}
+    numbers: dict[str, dict[str, object]] = {}
     for line in lines:
         column = line.human if table.group is None else line.group
         if column in table.columns:
-            value, low, high = (getattr(line, table.coefficient + suffix) for suffix in ("", "_low", "_high"))
-            numbers[column] = {"value": value, "low": low, "high": high, "n": line.n}
+            flat = line.as_dict()
+            value, low, high = (flat[table.coefficient + suffix] for suffix in ("", "_low", "_high"))
+            numbers[column] = {"value": value, "low": low, "high": high, "n": line.texts}
             if table.ranked:
                 numbers[column] = {"value": line.ranked_right, "low": None, "high": None, "n": line.ranked_pairs}
     better = None
@@ -212,7 +184,7 @@ def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
         "",
         f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {texts}.{interval}",
         "",
-        *align(heading, body, numeric, markdown=True),
+        *align_table(heading, body, numeric, markdown=True),
         "",
     ]
 
@@ -226,26 +198,13 @@ def _with_interval(number: Mapping[str, float | None] | None, *, brief: bool) ->
     return f"{short(value)} [{short(low)}, {short(high)}]"
 
 
-def machine() -> str:
-    packages = []
-    for name in _PACKAGES:
-        try:
-            packages.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return (
-        f"movers {VERSION}, Python {platform.python_version()}, {', '.join(packages)}; {platform.machine()}, "
-        f"{os.cpu_count()} processors"
-    )
-
-
 def write_results(out: Path, extra: Iterable[str] = ()) -> Path:
     """``RESULTS.md`` out of all cells that are there."""
     lines = [
         "# Agreement with people",
         "",
         "Written by `python benchmarks/agreement/run.py`; each number comes from one of the files in `cells/`.",
-        f"Last written with {machine()}.",
+        f"Last written with {machine(_PACKAGES)}.",
         "",
         "Every table has the paper's numbers beside ours. Encoders differ (see the notes), so the question is whether",
         "the order of the rows and the distances between them are those of the paper.",
@@ -263,7 +222,7 @@ def write_results(out: Path, extra: Iterable[str] = ()) -> Path:
     if speed.exists():
         lines += render_speed(json.loads(speed.read_text(encoding="utf-8")))
     path = out / "RESULTS.md"
-    path.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
+    write_file(path, "\n".join(lines).rstrip("\n") + "\n")
     return path
 
 
@@ -280,27 +239,21 @@ _FIVE = (
 
 def measure_speed(judged: JudgedSet, runs: int) -> dict[str, Any]:
     """Seconds for one and for five contextual metrics on a set, from empty memories, model loaded beforehand."""
-    from movers.encoders import load_encoder
-
-    encoder = load_encoder("all-MiniLM-L6-v2")
     warm = JudgedSet(judged.name, judged.texts[:32])
     score_judged(warm, _FIVE, progress=False)
-    seconds: dict[str, list[float]] = {"one": [], "five": []}
-    for _ in range(runs):
-        for name, calls in (("one", _FIVE[:1]), ("five", _FIVE)):
-            encoder.cache.clear()
-            encoder._wanted.clear()  # what metrics of the run before have announced
-            started = time.perf_counter()
-            score_judged(judged, calls, progress=False)
-            seconds[name].append(time.perf_counter() - started)
-    ratios = sorted(five / one for one, five in zip(seconds["one"], seconds["five"], strict=True))
+
+    def score(calls: Sequence[MetricCall]) -> None:
+        VECTORS.clear()
+        score_judged(judged, calls, progress=False)
+
+    measured = interleaved(lambda: score(_FIVE[:1]), lambda: score(_FIVE), runs)
     return {
         "data": judged.name,
         "texts": len(judged),
         "metrics": [call.label for call in _FIVE],
-        "seconds": seconds,
-        "ratio": ratios[len(ratios) // 2],
-        "machine": machine(),
+        "seconds": {"one": measured.floors, "five": measured.ours},
+        "ratio": measured.ratio,
+        "machine": machine(_PACKAGES),
     }
 
 
@@ -353,7 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         target = arguments.out / "cells" / "speed.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         measured = measure_speed(read_file(path), arguments.speed_runs)
-        target.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+        write_file(target, json.dumps(measured, indent=2) + "\n")
     print(write_results(arguments.out))
     return 0
 
@@ -420,7 +373,7 @@ def run_table(table: Table, folder: Path, out: Path, store: ScoreStore, skip_mod
                 cell = cell_of(texts, table, row, scored, digest)
                 target = cell_path(out, table, row)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(json.dumps(cell, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+                write_file(target, json.dumps(cell, indent=2, ensure_ascii=False) + "\n")
         print(f"  {'; '.join(labels)}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from movers.agreement.columns import Coefficient, Level
 from movers.agreement.scoring import MetricCall
 
-MINILM = "all-MiniLM-L6-v2"
-MPNET = "all-mpnet-base-v2"
+MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,10 @@ class Table:
 
     Attributes
     ----------
-    name, title, note : str
     data : str
         Name of the set's file without its ending.
-    humans : tuple of str
-        Human scores; each is a column unless ``group`` makes the columns.
-    coefficient : str
-        What the columns show.
+    humans, coefficient
+        Human scores (each is a column unless ``group`` makes the columns), and what the columns show.
     level, group, where
         As in ``movers correlate``.
     groups, mean
@@ -237,7 +233,6 @@ def _layer(model: str, aggregation: object) -> MetricCall:
     return call(f"{aggregation}, {model}", "moverscore", aggregation=aggregation, model=model)
 
 
-_SEVEN = " ".join(_PAIRS)
 _LAYERS = (
     ("layer 8", ".6361 .6755 .8134 .7033 .7273 .7233 .7175"),
     ("layer 9", ".6510 .6865 .8240 .7107 .7291 .7357 .7195"),
@@ -256,7 +251,7 @@ _ZHAO_6 = Table(
     group="lp",
     groups=_PAIRS,
     rows=tuple(
-        Row(_layer(model, aggregation), f"WMD-1 + BERT + {stands_for}", _paper(_SEVEN, numbers))
+        Row(_layer(model, aggregation), f"WMD-1 + BERT + {stands_for}", _paper(" ".join(_PAIRS), numbers))
         for model, aggregations in (
             (MINILM, (2, 3, 4, 5, 6, "routing", "pmeans")),
             (MPNET, (8, 9, 10, 11, 12, "routing", "pmeans")),
@@ -333,7 +328,6 @@ def _everything() -> tuple[Row, ...]:
 
 _SUMMEVAL_HUMANS = ("coherence", "consistency", "fluency", "relevance")
 _REFERENCE_FREE = Row(call("reference-free", "reference_free_summary_quality"))
-
 _BEYOND = (
     Table(
         name="summeval-summaries",

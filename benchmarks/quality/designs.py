@@ -15,33 +15,33 @@ from typing import Any
 import numpy as np
 import torch
 from people import ASPECTS, by_document
-from quality_common import Library, data_folder, read_rows, save, work_folder
+from quality_common import Library, data_folder, judged, save, work_folder
 from torch import Tensor, nn
 
+from movers.quality.alignment import FEATURES, align
 from movers.quality.data import read_pairs, split_rows
-from movers.quality.heads import FEATURES, AlignHead, PairInput, _Monotone, _WeightedSum, align
-from movers.quality.learners import VectorLearner
+from movers.quality.faults import PAPER_KINDS, Sample
+from movers.quality.heads import AlignHead, Monotone, PairInput, WeightedSum
+from movers.quality.learners import VectorLearner, evaluate_samples
 from movers.quality.model import QualityModel, load_model
-from movers.quality.negatives import PAPER_KINDS, Sample
-from movers.quality.training import TrainingOptions, draw_samples, evaluate_samples, prepare_pairs
+from movers.quality.training import TrainingOptions, draw_samples, split_pairs
 
 Side = dict[str, Any]
 
 
 def measure(model: QualityModel) -> dict[str, Side]:
     """Features, intactness and labels of the training and validation samples and of SummEval's first half."""
-    options = TrainingOptions(**model.record["options"])
+    options = TrainingOptions.parse("designs", model.record["options"])
     folder = data_folder()
-    data = read_pairs([str(folder / "corpora" / source["name"]) for source in model.record["data"]["sources"]])
-    pairs = prepare_pairs(data, options.lang)
+    data = read_pairs([str(folder / "corpora" / str(source["name"])) for source in model.record["data"]["sources"]])
+    pairs = split_pairs(data, options.lang)
     samples = draw_samples(pairs, split_rows(data, options.seed), options)
     learner = VectorLearner(options, pairs, samples, work_folder() / "vectors", None)
     sides: dict[str, Side] = {}
     for name in ("train", "validation"):
         kept = [sample for sample in samples[name] if sample.summary.strip()]
-        inputs = [learner._input(sample) for sample in kept]
-        sides[name] = {"samples": kept, **_columns(model, inputs)}
-    rows = read_rows(folder / "human" / "summeval.jsonl.gz")
+        sides[name] = {"samples": kept, **_columns(model, learner.inputs(kept))}
+    rows = judged("summeval")
     documents = list(dict.fromkeys(row["doc"] for row in rows))[:50]
     rows = [row for row in rows if row["doc"] in documents]
     library = Library()
@@ -58,6 +58,7 @@ def measure(model: QualityModel) -> dict[str, Side]:
 
 def _columns(model: QualityModel, inputs: Sequence[PairInput]) -> Side:
     head = model.module
+    assert isinstance(head, AlignHead)
     order = np.argsort([len(pair.summary.tokens) for pair in inputs])
     intact = torch.zeros(len(inputs))
     with torch.inference_mode():
@@ -130,7 +131,7 @@ def variants(sides: dict[str, Side]) -> dict[str, dict[str, float]]:
 
     def fresh(count: int = len(FEATURES)) -> nn.Module:
         torch.manual_seed(0)
-        return _Monotone(count, 16)
+        return Monotone(count, 16)
 
     torch.manual_seed(0)
     add("free network, times language", _free(), plain, importance=importance)
@@ -148,7 +149,7 @@ def variants(sides: dict[str, Side]) -> dict[str, dict[str, float]]:
         add(name, fresh(len(columns)), plain, importance=importance, columns=columns)
     add("monotone, times language", fresh(), plain, importance=importance)
     torch.manual_seed(0)
-    add("weighted sum and curve, times language (shipped)", _WeightedSum(8), plain, importance=importance)
+    add("weighted sum and curve, times language (shipped)", WeightedSum(8), plain, importance=importance)
     return out
 
 

@@ -2,9 +2,9 @@
 
     MOVERS_DATA=… python benchmarks/quality/paper.py [table ...]
 
-Every model is trained by `movers.quality.training.train` with the paper's settings (one fake a document, RMSProp,
-patience 3, split 80/10/10 by document) and measured on the test side. Sizes are written into the result. Finished
-models are kept, so that an interrupted run goes on.
+Every model is trained by `movers.quality.training.train` with the paper's settings (one negative sample per document,
+RMSProp, patience 3, split 80/10/10 by document) and measured on the test side. Sizes are written into the result.
+Finished models are kept, so that an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from quality_common import Library, data_folder, save, score_pairs, work_folder
 
-from movers.quality.data import DocumentSummary, read_pairs, split_rows
+from movers.quality.data import Pair, read_pairs, split_rows
+from movers.quality.learners import evaluate_samples
 from movers.quality.model import QualityModel, load_model
-from movers.quality.training import TrainingOptions, draw_samples, evaluate_samples, prepare_pairs, train
+from movers.quality.training import TrainingOptions, draw_samples, split_pairs, train
 
 #: Corpus and documents of each domain.
 DOMAINS = {
@@ -40,12 +41,12 @@ DESIGNS: dict[str, tuple[int, dict[str, Any]]] = {
 }
 
 
-def corpus(domain: str, limit: int | None = None) -> list[DocumentSummary]:
+def corpus(domain: str, limit: int | None = None) -> list[Pair]:
     name, size = DOMAINS[domain]
     return read_pairs(str(data_folder() / "corpora" / f"{name}.jsonl.gz"), limit=limit or size)
 
 
-def trained(name: str, data: list[DocumentSummary], options: TrainingOptions) -> QualityModel:
+def trained(name: str, data: list[Pair], options: TrainingOptions) -> QualityModel:
     """The model of that name: trained now, or found from an earlier run with the same data and options."""
     folder = work_folder() / "models" / name.replace(" ", "-").replace(",", "").replace("(", "").replace(")", "")
     try:
@@ -81,7 +82,7 @@ def domains() -> dict[str, Any]:
     tests = {}
     for domain in DOMAINS:
         data = corpus(domain)
-        pairs = prepare_pairs(data, "en")
+        pairs = split_pairs(data, "en")
         samples = draw_samples(pairs, split_rows(data), TrainingOptions(negatives="cross"))["test"]
         tests[domain] = [(pairs[sample.row].document, sample) for sample in samples]
         library.add(text for document, sample in tests[domain] for text in (document, sample.summary))
@@ -103,7 +104,7 @@ def sizes() -> dict[str, Any]:
     data = corpus("news")
     held = set(split_rows(data)["test"])
     rest = [pair for row, pair in enumerate(data) if row not in held]
-    pairs = prepare_pairs(data, "en")
+    pairs = split_pairs(data, "en")
     samples = draw_samples(pairs, split_rows(data), TrainingOptions(negatives="cross"))["test"]
     library = Library()
     library.add(text for sample in samples for text in (pairs[sample.row].document, sample.summary))
@@ -129,8 +130,8 @@ def shipped() -> dict[str, Any]:
     ):
         data = read_pairs(str(data_folder() / "corpora" / f"{name}.jsonl.gz"), limit=limit)
         if name == "train_cnndm":
-            data = [data[row] for row in split_rows(data, model.record["options"]["seed"])["test"]]
-        pairs = prepare_pairs(data, "en")
+            data = [data[row] for row in split_rows(data, int(str(model.record["options"]["seed"])))["test"]]
+        pairs = split_pairs(data, "en")
         rows = {"train": list(range(len(pairs))), "validation": [], "test": []}
         figures: dict[str, float] = {}
         for negatives, fakes in (("cross", 5), ("mix", 8)):

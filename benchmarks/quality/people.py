@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from quality_common import Library, data_folder, read_rows, save, score_pairs
+from quality_common import Library, judged, save, score_pairs
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from movers.quality.heads import FEATURES, align
+from movers.quality.alignment import FEATURES, align
 from movers.quality.model import load_model
 
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
@@ -88,7 +88,7 @@ def interval(values: np.ndarray, rounds: int = 2000, seed: int = 0) -> list[floa
 
 
 def summeval(library: Library, model: Any) -> dict[str, Any]:
-    rows = read_rows(data_folder() / "human" / "summeval.jsonl.gz")
+    rows = judged("summeval")
     pairs = [(row["source"], row["candidate"]) for row in rows]
     library.add(text for pair in pairs for text in pair)
     columns = {"model": score_pairs(model, library, pairs), **baselines(library, pairs)}
@@ -129,7 +129,7 @@ def summeval(library: Library, model: Any) -> dict[str, Any]:
 def other_sets(library: Library, model: Any) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name in ("qags_cnndm", "rank19_cnndm"):
-        rows = read_rows(data_folder() / "human" / f"{name}.jsonl.gz")
+        rows = judged(name)
         pairs = [(row["source"], row["candidate"]) for row in rows]
         library.add(text for pair in pairs for text in pair)
         fact = np.array([row["scores"]["fact"] for row in rows])

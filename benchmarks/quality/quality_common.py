@@ -1,33 +1,41 @@
-"""What the benchmarks of reference_free_summary_quality share: data, stored vectors, result files."""
+"""What the benchmarks of reference_free_summary_quality share: stored vectors, scores of pairs, result files."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from movers.encoders import load_encoder
 from movers.encoders.cache import cache_folder
-from movers.quality.vectors import EncodedText, VectorStore, split_units
+from movers.encoders.static import StaticEncoder
+from movers.io import write_file
+from movers.quality.model import QualityModel
+from movers.quality.scorer import compare_vectors
+from movers.quality.store import StoreKind, VectorStore
+from movers.quality.training import environment as training_environment
+from movers.quality.units import TextVectors, split_units
+
+sys.path.append(str(Path(__file__).parent.parent))  # a script finds what all benchmarks share in the folder above
+from common import data_folder, interleaved, judged  # noqa: E402
+from contextual_speed import floor_of  # noqa: E402
+
+__all__ = [
+    "Library",
+    "data_folder",
+    "floor_of",
+    "interleaved",
+    "judged",
+    "save",
+    "score_pairs",
+    "work_folder",
+]
 
 RESULTS = Path(__file__).parent / "results"
 ENCODER = "all-MiniLM-L6-v2"
-
-
-def data_folder() -> Path:
-    """The folder that MOVERS_DATA names, with human/ and corpora/ in it."""
-    folder = os.environ.get("MOVERS_DATA")
-    if not folder:
-        raise SystemExit("set MOVERS_DATA to the folder that holds human/ and corpora/")
-    return Path(folder)
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def work_folder() -> Path:
@@ -39,9 +47,12 @@ class Library:
     """Texts with their vectors, each sentence encoded once and kept on disk."""
 
     def __init__(self, encoder: str = ENCODER) -> None:
-        self.encoder = load_encoder(encoder)
-        dimension = int(self.encoder.model.config.hidden_size)
-        self.store = VectorStore(work_folder() / "vectors" / self.encoder.identity, dimension, tokens=True)
+        found = load_encoder(encoder)
+        assert not isinstance(found, StaticEncoder)
+        self.encoder = found
+        dimension = int(found.model.config.hidden_size)
+        kind = StoreKind(found.identity, dimension, "sentences", "en", True, found.sentence_window)
+        self.store = VectorStore(work_folder() / "vectors" / kind.folder_name, kind)
         self._units: dict[str, list[str]] = {}
 
     def add(self, texts: Iterable[str]) -> None:
@@ -49,16 +60,14 @@ class Library:
             if text not in self._units:
                 self._units[text] = split_units(text, "sentences")
         units = (unit for parts in self._units.values() for unit in parts)
-        self.store.fill(units, self.encoder, "sentences", progress=True)
+        self.store.fill(units, self.encoder, progress=True)
 
-    def get(self, text: str) -> EncodedText:
+    def get(self, text: str) -> TextVectors:
         return self.store.text(self._units[text])
 
 
-def score_pairs(model: Any, library: Library, pairs: Sequence[tuple[str, str]]) -> list[float]:
+def score_pairs(model: QualityModel, library: Library, pairs: Sequence[tuple[str, str]]) -> list[float]:
     """Scores of (document, summary) pairs by a model over stored vectors, as the metric gives them (half precision)."""
-    from movers.quality.scorer import compare_vectors
-
     found: list[float] = []
     for begin in range(0, len(pairs), 32):
         part = [(library.get(summary), library.get(document)) for document, summary in pairs[begin : begin + 32]]
@@ -66,15 +75,10 @@ def score_pairs(model: Any, library: Library, pairs: Sequence[tuple[str, str]]) 
     return found
 
 
-def environment() -> dict[str, str]:
-    from movers.quality.training import environment as of_training
-
-    known = of_training()
-    return {**known, "machine": f"{known['machine']}, {os.cpu_count()} processors"}
-
-
 def save(name: str, result: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
+    known = training_environment()
+    environment = {**known, "machine": f"{known['machine']}, {os.cpu_count()} processors"}
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**result, "environment": environment()}, indent=1) + "\n")
+    write_file(path, json.dumps({**result, "environment": environment}, indent=1) + "\n")
     print(f"wrote {path}")

@@ -113,9 +113,9 @@ def main() -> None:
         lines += [
             "## The shipped model on documents it has not seen",
             "",
-            f"Model `{shipped['result']['model']}`. Accuracy on own and cross pairs (5 a document, threshold at one "
+            f"Model `{shipped['result']['model']}`. Accuracy on own and cross pairs (5 per document, threshold at one "
             "half), share of cross pairs that score below the own pair, Pearson correlation with the label of mutated "
-            "summaries (6 a document), together and for each kind. `train_cnndm` is the test side of its training "
+            "summaries (6 per document), together and for each kind. `train_cnndm` is the test side of its training "
             "corpus; the others are sets it has never seen.",
             "",
             *table(["set", "documents", "accuracy", "own above cross", "mutation", "add", "delete", "replace"], rows),
@@ -125,8 +125,9 @@ def main() -> None:
         lines += people(found)
     if (found := load("table1")) is not None:
         note = (
-            "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one fake "
-            "a document, RMSProp, patience 3. The paper had 30,000 documents; here they are counted in the table."
+            "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one "
+            "negative sample per document, RMSProp, patience 3. The paper had 30,000 documents; here they are counted "
+            "in the table."
         )
         lines += designs(found, "Cross pairs, by encoder and head (Table 1)", ["cross"], note)
     if (found := load("table2")) is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import evaluate
 
-import movers  # From: git+https://github.com/movers-metrics/movers@v0.1.0
-from movers.module import TextMetric, text_metric_info  # From: git+https://github.com/movers-metrics/movers@v0.1.0
+from movers.module import TextMetric, text_metric_info
 
+_URL = "https://aclanthology.org/2022.acl-short.80"
 _CITATION = """\
 @inproceedings{jin-gildea-2022-rewarding,
     title = "Rewarding Semantic Similarity under Optimized Alignments for {AMR}-to-Text Generation",
@@ -25,63 +23,72 @@ _CITATION = """\
 """
 
 _DESCRIPTION = """\
-BERTScore compares the tokens of two texts by the cosine of their contextual vectors. The usual one is greedy: a token
-may be the best partner of many, so repeating a good word costs nothing. Here every token has a mass, by default the
-length of its vector, and the alignment is the cheapest way to move the mass of one text into the other, found exactly;
-a token may share its mass among several partners, but has no more than its own.
+BERTScore compares the tokens of two texts by the cosine similarity of their contextual embeddings. The original aligns
+greedily: one token can be the best match of many, so repetition is not penalised. Here each token has a mass, by
+default the norm of its vector, and the alignment is an optimal transport plan, solved exactly: a token may split its
+mass among several tokens, but has no more than its own.
 """
 
+# From "Args:" to "Returns:" written by `make cards`.
 _KWARGS_DESCRIPTION = """
     Args:
-        predictions: texts to score (list of str).
-        references: for each prediction one reference (str) or several (list of str).
-        return_alignment: add `alignments`: for each prediction and each of its references the tokens, their weights and
-            what was matched with what at which cost.
-        model: where vectors come from: any Hub id or folder of a transformers model, `"all-mpnet-base-v2"` (stronger,
-            slower), or static word vectors as for `wms`.
-        weights: mass of a token: `"norm"` (length of its vector, default), `"uniform"` or `"idf"`.
-        idf: table of inverse document frequencies: `"corpus"` or True (the references of this call), the path of a
-            saved table, or a `movers.IdfTable`; implies `weights="idf"`.
-        multi_ref: how several references become one score: `"max"` or `"mean"`.
-        device: where the model runs: `"auto"`, `"cpu"`, `"cuda"` or another torch device.
-        dtype: its precision: `"float32"`, `"float16"` or `"bfloat16"`.
-        batch_tokens: tokens in one of its batches, padding included.
-        threads: threads that solve alignment problems; all processors by default.
-        progress: show a bar; by default on terminals only, after two seconds.
-        truncation: texts longer than the window: `"window"` reads them whole in overlapping windows, `"error"`
-            refuses, `"cut"` cuts, warns and counts in `n_truncated`.
-        window: tokens the model sees at once; its own limit by default.
-        layer: hidden state that gives a token its vector: `"last"`, a number (0 = embeddings, negative from the end),
-            `"mean"`, `"pmeans"` or `"routing"`.
-        alignment: `"optimal"`, or `"greedy"` for plain BERTScore from the same vectors.
-        greedy_special: whether a greedy alignment may match special tokens, as in the `bert-score` package.
-        rescale_with_baseline: rescale by the values in `baseline_path`: (x − b) / (1 − b).
-        baseline_path: a file that `movers baseline` wrote, or one in the `bert-score` package's format (greedy only).
-        lang: accepted for calls written for evaluate's `bertscore`; the default model knows English.
-        lowercase: lower-case words for static vectors.
-        model_type: evaluate's name of `model`.
-        num_layers: evaluate's name of `layer`.
-        batch_size: accepted for calls written for evaluate's `bertscore`; batches are formed by tokens.
-        nthreads: evaluate's name of `threads`.
-        verbose: evaluate's name of `progress`.
-        all_layers: accepted if False: one layer at a time.
-        use_fast_tokenizer: accepted for calls written for evaluate's `bertscore`.
+        predictions (list of str): texts to score.
+        references (list of str, or list of list of str): for each prediction one reference or several.
+        model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a name, a transformers
+            model by Hub id or folder, a file of word vectors, a spaCy pipeline.
+        lowercase (True, False; default True): lower-case the words for a static encoder.
+        weights ('norm', 'uniform', 'idf', None; default None): mass of a token: vector norm (default of
+            `bertscore_emd`), equal (of `bertscore_hungarian`), or IDF.
+        layer ('last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6'); default 'last'): which hidden
+            states give a token its vector (0 = embeddings, negative from the end).
+        alignment ('optimal', 'greedy'; default 'optimal'): `greedy` gives plain BERTScore from the same vectors.
+        greedy_special (True, False; default True): whether special tokens can be matched in a greedy alignment, as in
+            the `bert-score` package.
+        rescale_with_baseline (True, False; default False): rescale P, R and F1 by `baseline_path`: (x − b) / (1 − b).
+        baseline_path (path or None; default None): a file that `movers baseline` wrote, or one in the `bert-score`
+            package's format (greedy only).
+        lang (str or None; default None): language code, as evaluate's bertscore takes it; the default encoder knows
+            English.
+        model_type (as model; default None): evaluate's name for `model`.
+        num_layers (int or None; default None): evaluate's name for `layer`.
+        nthreads (int or None; default None): evaluate's name for `threads`.
+        verbose (True, False; default False): evaluate's name for `progress`.
+        batch_size (int or None; default None): accepted; batches are formed by tokens, see `batch_tokens`.
+        all_layers (True, False; default False): accepted if False; ask for one layer at a time.
+        use_fast_tokenizer (True, False; default True): accepted; tokenizers are always the fast ones.
+        device (str or None; default 'auto'): where a contextual model runs: `auto`, `cpu`, `cuda`, `mps` or a torch
+            device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model.
+        batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
+        threads (int or None; default None): threads that compare texts; all processors by default.
+        progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
+            seconds.
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
+            cost.
+        idf (True, False, 'corpus', path, IdfTable or None; default None): table of inverse document frequencies; True
+            or `corpus` counts the references of this call, for both sides.
+        multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
+        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
+            windows, refused, or cut and counted.
+        window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
+            pass per text.
 
     Returns:
         score: mean of `scores`.
-        scores: a float for each prediction, equal to `f1`, larger is more similar; 0.0 if one text is blank, 1.0 if
+        scores: one float per prediction, equal to `f1`, higher is more similar; 0.0 if one text is blank, 1.0 if
             both are.
         precision, recall, f1: lists of float.
         hashcode: the signature.
-        signature: one line that says how the numbers were computed.
+        signature: the metric, model and options that the scores depend on, in one line.
         n_empty: rows in which a text is blank.
-        n_unfiltered: rows scored on all tokens, because filtering left nothing.
+        n_unfiltered: rows scored on all tokens because filtering removed every one.
         n_truncated: rows in which a text was cut; none unless `truncation="cut"`.
-        alignments: on request.
+        alignments: with `return_alignment=True`.
 
     Examples:
-        >>> import evaluate
-        >>> bertscore_emd = evaluate.load("metrics/bertscore_emd")  # from a checkout
+        >>> import evaluate, movers
+        >>> bertscore_emd = evaluate.load(movers.module_path("bertscore_emd"))
         >>> result = bertscore_emd.compute(
         ...     predictions=["A man sells snow online."],
         ...     references=["A man is selling snow on the internet."],
@@ -94,73 +101,16 @@ _KWARGS_DESCRIPTION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class BertscoreEmd(TextMetric):
     def _info(self) -> evaluate.MetricInfo:
-        return text_metric_info(
-            "bertscore_emd",
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            reference_urls=["https://aclanthology.org/2022.acl-short.80"],
-        )
+        return text_metric_info("bertscore_emd", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, _URL)
 
     def _compute(
-        self,
-        *,
-        predictions: list[str],
-        references: list[list[str]],
-        return_alignment: bool = False,
-        model: Any = "all-MiniLM-L6-v2",
-        weights: Any = None,
-        idf: Any = None,
-        multi_ref: Literal["max", "mean"] = "max",
-        device: str = "auto",
-        dtype: str = "float32",
-        batch_tokens: int | None = None,
-        threads: int | None = None,
-        progress: bool | None = None,
-        truncation: Literal["window", "error", "cut"] = "window",
-        window: int | None = None,
-        layer: Any = "last",
-        alignment: Literal["optimal", "greedy"] = "optimal",
-        greedy_special: bool = True,
-        rescale_with_baseline: bool = False,
-        baseline_path: Any = None,
-        lang: str | None = None,
-        lowercase: bool = True,
-        model_type: Any = None,
-        num_layers: int | None = None,
-        batch_size: int | None = None,
-        nthreads: int | None = None,
-        verbose: bool = False,
-        all_layers: bool = False,
-        use_fast_tokenizer: bool = True,
-    ) -> dict[str, Any]:
-        return movers.bertscore_emd(
-            predictions,
-            references,
-            return_alignment=return_alignment,
-            model=model,
-            weights=weights,
-            idf=idf,
-            multi_ref=multi_ref,
-            device=device,
-            dtype=dtype,
-            batch_tokens=batch_tokens,
-            threads=threads,
-            progress=progress,
-            truncation=truncation,
-            window=window,
-            layer=layer,
-            alignment=alignment,
-            greedy_special=greedy_special,
-            rescale_with_baseline=rescale_with_baseline,
-            baseline_path=baseline_path,
-            lang=lang,
-            lowercase=lowercase,
-            model_type=model_type,
-            num_layers=num_layers,
-            batch_size=batch_size,
-            nthreads=nthreads,
-            verbose=verbose,
-            all_layers=all_layers,
-            use_fast_tokenizer=use_fast_tokenizer,
-        )
+        self, *, predictions, references,
+        # options: written by `make cards`
+        model="all-MiniLM-L6-v2", lowercase=True, weights=None, layer="last", alignment="optimal", greedy_special=True,
+        rescale_with_baseline=False, baseline_path=None, lang=None, model_type=None, num_layers=None, nthreads=None,
+        verbose=False, batch_size=None, all_layers=False, use_fast_tokenizer=True, device="auto", dtype="float32",
+        batch_tokens=None, threads=None, progress=None, return_alignment=False, idf=None, multi_ref="max",
+        truncation="window", window=None, shared_pass=None,
+        # end of the options
+    ):  # fmt: skip
+        return self.score(locals())

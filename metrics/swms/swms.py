@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import evaluate
 
-import movers  # From: git+https://github.com/movers-metrics/movers@v0.1.0
-from movers.module import TextMetric, text_metric_info  # From: git+https://github.com/movers-metrics/movers@v0.1.0
+from movers.module import TextMetric, text_metric_info
 
+_URL = "https://aclanthology.org/P19-1264"
 _CITATION = """\
 @inproceedings{clark-etal-2019-sentence,
     title = "Sentence Mover's Similarity: Automatic Evaluation for Multi-Sentence Texts",
@@ -24,58 +22,65 @@ _CITATION = """\
 """
 
 _DESCRIPTION = """\
-Sentence and Word Mover's Similarity puts the words and the sentences of a text into one bag, each kind with half of the
-weight, and measures the cost of the cheapest exact transport plan between two such bags; the similarity is
-exp(-distance). Words may move to sentences and sentences to words, so it sees both levels at once.
+Sentence + Word Mover's Similarity (S+WMS) represents a text by one bag of its words and its sentences, each level with
+half of the weight. The distance is the cost of the optimal transport plan between two bags, solved exactly, and the
+similarity is `exp(-distance)`. Words may be matched with sentences and sentences with words.
 """
 
+# From "Args:" to "Returns:" written by `make cards`.
 _KWARGS_DESCRIPTION = """
     Args:
-        predictions: texts to score (list of str).
-        references: for each prediction one reference (str) or several (list of str).
-        return_alignment: add `alignments`: for each prediction and each of its references the units, their weights and
-            what moved where at which cost.
-        model: what gives words their vectors: `"wordllama"` (static, inside the installation), a file of word vectors
-            (GloVe, word2vec, fastText), a spaCy pipeline with vectors, or any Hub id or folder of a transformers model.
-        weights: a word's mass: `"count"` (default), `"uniform"`, `"idf"` or `"norm"` (length of its vector).
-        idf: where inverse document frequencies come from: `"corpus"` (the references of this call), the path of a saved
-            table, or a `movers.IdfTable`. Implies `weights="idf"`.
-        multi_ref: how several references become one score: `"max"` or `"mean"`.
-        device: `"auto"`, `"cpu"`, `"cuda"`, … for a contextual model.
-        dtype: `"float32"`, `"float16"` or `"bfloat16"` for a contextual model.
-        batch_tokens: tokens in a batch of a contextual model, padding included.
-        threads: threads that solve transport problems; all processors by default.
-        progress: show a progress bar; by default on terminals only, after two seconds.
-        truncation: what happens to a text longer than the window of a contextual model: `"window"` (read whole, in
-            overlapping windows), `"error"` or `"cut"` (warned about and counted in `n_truncated`).
-        window: tokens a contextual model sees at once; its own limit by default.
-        stopwords: `"english"`, a list of words, or None to keep all.
-        punctuation: drop tokens that have neither letter nor digit.
-        lowercase: lower-case the words (a contextual model still reads the original case).
-        keep_numbers: keep tokens of digits alone.
-        lang: language code for the rules that find sentences.
-        sentence_weights: a sentence's mass: `"count"` (its kept words, the default), `"uniform"` or `"idf"` (sum over
-            its words).
-        sentence_encoder: a model that encodes sentences, instead of the mean of the words' vectors.
-        distance: `"euclidean"` (the paper's) or `"cosine"`.
-        normalize: scale every vector to length 1 first, which makes scores larger and models comparable.
-        layer: layers of a contextual model that give a word its vector: `"mean"`, `"last"`, `"pmeans"`, `"routing"`
-            or a number.
-        context: what a contextual model reads at a time: `"sentence"` or `"text"`.
+        predictions (list of str): texts to score.
+        references (list of str, or list of list of str): for each prediction one reference or several.
+        model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a name, a file of word vectors,
+            a spaCy pipeline, a transformers model by Hub id or folder.
+        stopwords ('english', list of words or None; default 'english'): words to drop.
+        punctuation (True, False; default True): drop tokens that have neither letter nor digit.
+        lowercase (True, False; default True): lower-case the words (a contextual model still reads the original case).
+        keep_numbers (True, False; default False): keep tokens of digits alone.
+        lang (str; default 'en'): language code of the rules that find sentences.
+        distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; the paper's is euclidean.
+        normalize (True, False; default False): scale every vector to length 1 first.
+        layer ('mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6'); default 'mean'): which layers of
+            a contextual model give a word its vector.
+        context ('sentence', 'text'; default 'sentence'): what a contextual model reads at a time.
+        sentence_weights ('count', 'uniform', 'idf'; default 'count'): mass of a sentence: its kept words (Eq. 4),
+            equal, or the sum of its words' IDF.
+        sentence_encoder (str, path, (model, tokenizer), encoder or None; default None): a contextual encoder that gives
+            sentences their vectors, in place of the mean of their words.
+        weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a word: its count (Eq. 1, the default),
+            equal, IDF or vector norm.
+        device (str or None; default 'auto'): where a contextual model runs: `auto`, `cpu`, `cuda`, `mps` or a torch
+            device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model.
+        batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
+        threads (int or None; default None): threads that compare texts; all processors by default.
+        progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
+            seconds.
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
+            cost.
+        idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
+            references of this call; implies `weights='idf'`.
+        multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
+        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
+            windows, refused, or cut and counted.
+        window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
+            pass per text.
 
     Returns:
         score: mean of `scores`.
-        scores: a float for each prediction, in (0, 1], larger is more similar; 0.0 if one text is blank, 1.0 if
+        scores: one float per prediction, in (0, 1], higher is more similar; 0.0 if one text is blank, 1.0 if
             both are.
-        signature: one line that says how the numbers were computed.
+        signature: the metric, model and options that the scores depend on, in one line.
         n_empty: rows in which a text is blank.
-        n_unfiltered: rows scored on all tokens, because dropping stop words and punctuation left nothing.
+        n_unfiltered: rows scored on all tokens because filtering removed every one.
         n_truncated: rows in which a text was cut; none unless `truncation="cut"`.
-        alignments: on request.
+        alignments: with `return_alignment=True`.
 
     Examples:
-        >>> import evaluate
-        >>> swms = evaluate.load("metrics/swms")  # from a checkout
+        >>> import evaluate, movers
+        >>> swms = evaluate.load(movers.module_path("swms"))
         >>> result = swms.compute(
         ...     predictions=["Snow is sold online. It ships in a box."],
         ...     references=["It ships in a box. A man sells snow."],
@@ -83,7 +88,7 @@ _KWARGS_DESCRIPTION = """
         >>> round(result["score"], 4)
         0.0075
 
-        Several references, of which the nearest counts:
+        Several references, of which the best match counts:
 
         >>> result = swms.compute(
         ...     predictions=["Snow is sold online. It ships in a box."],
@@ -97,67 +102,16 @@ _KWARGS_DESCRIPTION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Swms(TextMetric):
     def _info(self) -> evaluate.MetricInfo:
-        return text_metric_info(
-            "swms",
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            reference_urls=["https://aclanthology.org/P19-1264"],
-        )
+        return text_metric_info("swms", _DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, _URL)
 
     def _compute(
-        self,
-        *,
-        predictions: list[str],
-        references: list[list[str]],
-        return_alignment: bool = False,
-        model: Any = "wordllama",
-        weights: Any = None,
-        idf: Any = None,
-        multi_ref: Literal["max", "mean"] = "max",
-        device: str = "auto",
-        dtype: str = "float32",
-        batch_tokens: int | None = None,
-        threads: int | None = None,
-        progress: bool | None = None,
-        truncation: Literal["window", "error", "cut"] = "window",
-        window: int | None = None,
-        stopwords: Any = "english",
-        punctuation: bool = True,
-        lowercase: bool = True,
-        keep_numbers: bool = False,
-        lang: str = "en",
-        sentence_weights: Literal["count", "uniform", "idf"] = "count",
-        sentence_encoder: Any = None,
-        distance: Literal["euclidean", "cosine"] = "euclidean",
-        normalize: bool = False,
-        layer: Any = "mean",
-        context: Literal["sentence", "text"] = "sentence",
-    ) -> dict[str, Any]:
-        return movers.swms(
-            predictions,
-            references,
-            return_alignment=return_alignment,
-            model=model,
-            weights=weights,
-            idf=idf,
-            multi_ref=multi_ref,
-            device=device,
-            dtype=dtype,
-            batch_tokens=batch_tokens,
-            threads=threads,
-            progress=progress,
-            truncation=truncation,
-            window=window,
-            stopwords=stopwords,
-            punctuation=punctuation,
-            lowercase=lowercase,
-            keep_numbers=keep_numbers,
-            lang=lang,
-            sentence_weights=sentence_weights,
-            sentence_encoder=sentence_encoder,
-            distance=distance,
-            normalize=normalize,
-            layer=layer,
-            context=context,
-        )
+        self, *, predictions, references,
+        # options: written by `make cards`
+        model="wordllama", stopwords="english", punctuation=True, lowercase=True, keep_numbers=False, lang="en",
+        distance="euclidean", normalize=False, layer="mean", context="sentence", sentence_weights="count",
+        sentence_encoder=None, weights=None, device="auto", dtype="float32", batch_tokens=None, threads=None,
+        progress=None, return_alignment=False, idf=None, multi_ref="max", truncation="window", window=None,
+        shared_pass=None,
+        # end of the options
+    ):  # fmt: skip
+        return self.score(locals())

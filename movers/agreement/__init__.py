@@ -1,8 +1,8 @@
-"""How well scores agree with people: correlation, its uncertainty, and whether a difference is more than luck.
+"""How well scores agree with people: correlation, its uncertainty, and significance tests of differences.
 
-Everything here works on plain lists of numbers, whoever computed them. ``scores`` are what a metric gave to some
-texts, ``human`` is what people gave to the same texts, in the same order. ``None`` (or NaN) marks a missing value;
-missing values are skipped and counted, never silently.
+Everything here works on plain lists of numbers, whoever computed them. ``scores`` are a metric's scores of some texts,
+``human`` are human scores of the same texts, in the same order. ``None`` (or NaN) marks a missing value; missing
+values are skipped and counted.
 
 Three levels are usual, and all three are here:
 
@@ -30,19 +30,23 @@ Stefan Riezler and John T. Maxwell, On some pitfalls in automatic evaluation and
 
 from __future__ import annotations
 
-from movers.agreement.bootstrap import bootstrap_correlation, percentile_interval
+from movers.agreement.bootstrap import percentile_interval
 from movers.agreement.coefficients import correlation, correlation_matrix, share_of_pairs_ranked_right
 from movers.agreement.columns import COEFFICIENTS, LEVELS, Coefficient, Level
 from movers.agreement.levels import Agreement, Estimate, correlate
 from movers.agreement.significance import (
-    CorrelationDifference,
+    PairwiseTest,
     Randomization,
     Williams,
     compare_correlations,
-    permutation_test,
     williams_test,
 )
-from movers.agreement.systems import SystemComparison, approximate_randomization, compare_systems, paired_bootstrap
+from movers.agreement.systems import (
+    SystemComparison,
+    SystemTest,
+    compare_systems,
+    compare_texts,
+)
 from movers.agreement.table import AgreementRow, agreement_table
 
 __all__ = [
@@ -51,23 +55,21 @@ __all__ = [
     "Agreement",
     "AgreementRow",
     "Coefficient",
-    "CorrelationDifference",
     "Estimate",
     "Level",
+    "PairwiseTest",
     "Randomization",
     "SystemComparison",
+    "SystemTest",
     "Williams",
     "agreement_table",
-    "approximate_randomization",
-    "bootstrap_correlation",
     "compare_correlations",
     "compare_systems",
+    "compare_texts",
     "correlate",
     "correlation",
     "correlation_matrix",
-    "paired_bootstrap",
     "percentile_interval",
-    "permutation_test",
     "share_of_pairs_ranked_right",
     "williams_test",
 ]

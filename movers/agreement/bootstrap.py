@@ -10,16 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.agreement.coefficients import coefficient_of
-from movers.agreement.columns import (
-    COEFFICIENTS,
-    Coefficient,
-    Floats,
-    Score,
-    as_complete_floats,
-    check_choice,
-    check_lengths,
-    check_resampling,
-)
+from movers.agreement.columns import Coefficient, Floats, Scores, check_resampling
 
 # One block of resamples holds at most this many numbers, so memory does not grow with the number of resamples.
 BLOCK_NUMBERS = 2_000_000
@@ -28,7 +19,7 @@ BLOCK_NUMBERS = 2_000_000
 _MATRIX_KENDALL_LIMIT = 3_000
 
 
-def percentile_interval(replicates: Sequence[float] | Floats, confidence: float = 0.95) -> tuple[float, float]:
+def percentile_interval(replicates: Scores, confidence: float = 0.95) -> tuple[float, float]:
     """The central share ``confidence`` of bootstrap replicates; undefined (NaN) replicates are left out.
 
     Examples
@@ -37,7 +28,7 @@ def percentile_interval(replicates: Sequence[float] | Floats, confidence: float 
     >>> round(low, 6), round(high, 6)
     (5.0, 95.0)
     """
-    check_resampling(1, confidence)
+    check_resampling(1, confidence=confidence)
     defined = np.asarray(replicates, dtype=np.float64)
     defined = defined[~np.isnan(defined)]
     if not len(defined):
@@ -145,41 +136,14 @@ def _block_coefficients(
 def bootstrap(
     x: Floats, y: Floats, wanted: Sequence[Coefficient], n_resamples: int, rng: np.random.Generator
 ) -> dict[Coefficient, Floats]:
-    blocks = [_block_coefficients(x, y, counts, wanted) for counts in resample_counts(len(x), n_resamples, rng)]
-    return {name: np.concatenate([block[name] for block in blocks]) for name in wanted}
+    r"""Bootstrap replicates of coefficients of two columns (n,), each (n_resamples,): rows drawn with replacement.
 
-
-def bootstrap_correlation(
-    scores: Sequence[Score],
-    human: Sequence[Score],
-    coefficient: Coefficient = "pearson",
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> Floats:
-    r"""Bootstrap replicates of a correlation coefficient: texts are drawn with replacement, in pairs.
-
-    A resample is kept as counts *c* (how often each text was drawn), and every coefficient is written as a function of
+    A resample is kept as counts *c* (how often each row was drawn), and every coefficient is written as a function of
     counts: Pearson as weighted moments; Spearman as Pearson of the ranks, which follow from cumulated counts without
     sorting anew; Kendall from :math:`P - Q = \frac12 c^\top S c` with
-    :math:`S_{ij} = \mathrm{sign}(x_i - x_j)\,\mathrm{sign}(y_i - y_j)`. So all resamples are computed at once.
-
-    Returns
-    -------
-    array, shape (n_resamples,)
-        NaN for a resample in which one column happens to be constant. The same seed draws the same texts for any
-        ``scores``, so replicates of two metrics are paired.
-
-    Examples
-    --------
-    >>> replicates = bootstrap_correlation([1, 2, 3, 4, 5, 6], [1, 3, 2, 5, 4, 6], "kendall", n_resamples=200)
-    >>> replicates.shape
-    (200,)
+    :math:`S_{ij} = \mathrm{sign}(x_i - x_j)\,\mathrm{sign}(y_i - y_j)`. So all resamples are computed at once. A
+    resample with a constant column has NaN. Equal generators draw equal rows, so that two metrics' replicates are
+    paired.
     """
-    check_choice("coefficient", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples)
-    check_lengths(scores=scores, human=human)
-    x, y = as_complete_floats(scores, "scores"), as_complete_floats(human, "human")
-    if not len(x):
-        raise ValueError("`scores` must hold at least one number; got none.")
-    return bootstrap(x, y, [coefficient], n_resamples, np.random.default_rng(seed))[coefficient]
+    blocks = [_block_coefficients(x, y, counts, wanted) for counts in resample_counts(len(x), n_resamples, rng)]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in wanted}

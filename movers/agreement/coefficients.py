@@ -8,17 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import stats
 
-from movers.agreement.columns import (
-    COEFFICIENTS,
-    Coefficient,
-    Floats,
-    Score,
-    as_complete_floats,
-    as_floats,
-    check_choice,
-    check_lengths,
-    rows_of_each,
-)
+from movers.agreement.columns import COEFFICIENTS, Coefficient, Floats, Scores, check_labels, rows_of_each, stack
+from movers.errors import InputError
+from movers.inputs import check_choice
 
 
 def is_constant(values: Floats) -> bool:
@@ -36,7 +28,7 @@ def coefficient_of(scores: Floats, human: Floats, coefficient: Coefficient) -> f
     return float(stats.kendalltau(scores, human, variant="b" if coefficient == "kendall" else "c").statistic)
 
 
-def correlation(scores: Sequence[Score], human: Sequence[Score], coefficient: Coefficient = "pearson") -> float:
+def correlation(scores: Scores, human: Scores, coefficient: Coefficient = "pearson") -> float:
     r"""One correlation coefficient between two lists of numbers, through SciPy.
 
     Parameters
@@ -61,14 +53,12 @@ def correlation(scores: Sequence[Score], human: Sequence[Score], coefficient: Co
     >>> round(correlation([1, 2, 3, 4], [1, 3, 2, 4], "kendall"), 4)
     0.6667
     """
-    check_choice("coefficient", coefficient, COEFFICIENTS)
-    check_lengths(scores=scores, human=human)
-    return coefficient_of(as_complete_floats(scores, "scores"), as_complete_floats(human, "human"), coefficient)
+    check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
+    x, y = stack({"scores": scores, "human": human}, complete=True)
+    return coefficient_of(x, y, coefficient)
 
 
-def correlation_matrix(
-    columns: Mapping[str, Sequence[Score]], coefficient: Coefficient = "pearson"
-) -> tuple[list[str], Floats]:
+def correlation_matrix(columns: Mapping[str, Scores], coefficient: Coefficient = "pearson") -> tuple[list[str], Floats]:
     """Coefficients between every two columns, on the rows in which all columns have a value.
 
     Returns
@@ -86,11 +76,10 @@ def correlation_matrix(
     >>> matrix.round(2).tolist()
     [[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
     """
-    check_choice("coefficient", coefficient, COEFFICIENTS)
+    check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
     if not columns:
-        raise ValueError("`columns` must hold at least one list of scores; got none.")
-    check_lengths(**columns)
-    table = np.stack([as_floats(column, name) for name, column in columns.items()])
+        raise InputError("agreement: columns: expected at least one list of scores, but got none")
+    table = stack(columns)
     table = table[:, ~np.isnan(table).any(axis=0)]
     matrix = np.eye(len(columns))
     for first in range(len(columns)):
@@ -100,7 +89,7 @@ def correlation_matrix(
 
 
 def share_of_pairs_ranked_right(
-    scores: Sequence[Score], human: Sequence[Score], documents: Sequence[str] | None = None
+    scores: Scores, human: Scores, documents: Sequence[str] | None = None
 ) -> tuple[float, int]:
     """Of all pairs of texts that people rank differently, the share that the scores rank the same way round.
 
@@ -119,15 +108,13 @@ def share_of_pairs_ranked_right(
     >>> share_of_pairs_ranked_right([0.9, 0.1, 0.4, 0.6], [1, 0, 1, 0], ["a", "a", "b", "b"])
     (0.5, 2)
     """
-    check_lengths(scores=scores, human=human)
-    score_column, human_column = as_floats(scores, "scores"), as_floats(human, "human")
+    columns = stack({"scores": scores, "human": human})
     if documents is not None:
-        check_lengths(scores=scores, documents=documents)
+        check_labels("documents", documents, len(scores))
     right, pairs = 0.0, 0
-    for rows in rows_of_each(documents if documents is not None else [""] * len(scores)).values():
-        a, b = score_column[rows], human_column[rows]
-        upper = np.triu_indices(len(rows), 1)
-        by_score, by_people = (np.sign(values[upper[0]] - values[upper[1]]) for values in (a, b))
+    for rows in rows_of_each([""] * len(scores) if documents is None else documents).values():
+        first, second = np.triu_indices(len(rows), 1)
+        by_score, by_people = (np.sign(own[first] - own[second]) for own in columns[:, rows])
         ranked = (by_people != 0) & ~np.isnan(by_people) & ~np.isnan(by_score)
         right += float(np.sum((1 + by_score[ranked] * by_people[ranked]) / 2))
         pairs += int(ranked.sum())

@@ -1,72 +1,78 @@
-"""Columns of scores: what may come in, and which texts belong together."""
+"""Columns of scores: validation, and which texts belong together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import Literal, SupportsFloat, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from movers.errors import InputError
+from movers.inputs import check_positive
 
 Coefficient = Literal["pearson", "spearman", "kendall", "kendall_c"]
 Level = Literal["segment", "summary", "system"]
 Alternative = Literal["two-sided", "greater", "less"]
 Score = float | int | None
 Floats = NDArray[np.float64]
+Scores = Sequence[Score] | Floats
 
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
+COEFFICIENT_TITLES: dict[Coefficient, str] = {
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "kendall": "Kendall τ-b",
+    "kendall_c": "Kendall τ-c",
+}
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
-def check_choice(name: str, value: str, valid: Sequence[str]) -> None:
-    if value not in valid:
-        raise ValueError(f"`{name}` must be one of {', '.join(valid)}; got {value!r}.")
+def check_resampling(n_resamples: int, **shares: float) -> None:
+    """``n_resamples`` must be a whole number above zero, every named share (a confidence, an alpha) inside 0–1."""
+    check_positive("agreement", "n_resamples", n_resamples, none_allowed=False)
+    for name, share in shares.items():
+        if not 0.0 < share < 1.0:
+            raise InputError(f"agreement: {name}: expected a number between 0 and 1, both excluded, but got {share}")
 
 
-def check_resampling(n_resamples: int, confidence: float = 0.95) -> None:
-    if n_resamples < 1:
-        raise ValueError(f"`n_resamples` must be at least 1; got {n_resamples}.")
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"`confidence` must lie between 0 and 1, both excluded; got {confidence}.")
+def stack(columns: Mapping[str, Scores], *, complete: bool = False) -> Floats:
+    """Named columns of equal length as one array of shape (columns, texts); a missing value is NaN, or refused."""
+    stacked = [_as_floats(column, name, complete) for name, column in columns.items()]
+    first, n = next(iter(columns)), len(stacked[0])
+    for name, column in zip(columns, stacked, strict=True):
+        if len(column) != n:
+            raise InputError(f"agreement: {name}: expected as many values as {first} has ({n}), but got {len(column)}")
+    return np.stack(stacked)
 
 
-def as_floats(values: Sequence[Score] | NDArray[Any], name: str) -> Floats:
-    """A 1-D float array in which a missing value is NaN; anything that is no finite number is refused by row."""
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"`{name}` must be a list of numbers; got the text {values!r}.")
+def _as_floats(values: Scores, name: str, complete: bool) -> Floats:
+    if isinstance(values, str | bytes):
+        raise InputError(f"agreement: {name}: expected a list of numbers, but got the text {values!r:.60}")
     floats = np.empty(len(values), dtype=np.float64)
     for row, value in enumerate(values):
-        if value is None:
-            floats[row] = math.nan
-            continue
-        if isinstance(value, (str, bytes, bool, np.bool_)):
-            raise ValueError(f"`{name}`, row {row}: expected a number or None, got {value!r}.")
-        try:
-            floats[row] = float(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"`{name}`, row {row}: expected a number or None, got {value!r}.") from None
-        if math.isinf(floats[row]):
-            raise ValueError(f"`{name}`, row {row}: expected a finite number, got {value!r}.")
+        number = _as_float(value)
+        if math.isinf(number) or (complete and math.isnan(number)):
+            expected = "a finite number" if complete else "a finite number or None"
+            raise InputError(f"agreement: {name}[{row}]: expected {expected}, but got {value!r:.60}")
+        floats[row] = number
     return floats
 
 
-def as_complete_floats(values: Sequence[Score] | NDArray[Any], name: str) -> Floats:
-    """As :func:`as_floats`, where nothing may be missing."""
-    floats = as_floats(values, name)
-    if np.isnan(floats).any():
-        row = int(np.flatnonzero(np.isnan(floats))[0])
-        raise ValueError(f"`{name}`, row {row}: expected a number, got {values[row]!r}.")
-    return floats
+def _as_float(value: object) -> float:
+    """NaN for a missing value, infinity for what is no number."""
+    if value is None:
+        return math.nan
+    # ndim: a scalar of NumPy or torch is a number, an array is none.
+    if isinstance(value, SupportsFloat) and not isinstance(value, bool | np.bool_) and getattr(value, "ndim", 0) == 0:
+        return float(value)
+    return math.inf
 
 
-def check_lengths(**columns: Sequence[Any] | NDArray[Any]) -> None:
-    (first_name, first), *others = columns.items()
-    for name, column in others:
-        if len(column) != len(first):
-            raise ValueError(
-                f"`{name}` must be as long as `{first_name}`: expected {len(first)} values, got {len(column)}."
-            )
+def take(labels: Sequence[str], rows: NDArray[np.intp]) -> list[str]:
+    """The labels of some rows."""
+    return [labels[row] for row in rows.tolist()]
 
 
 def rows_of_each(labels: Sequence[str]) -> dict[str, NDArray[np.intp]]:
@@ -77,6 +83,15 @@ def rows_of_each(labels: Sequence[str]) -> dict[str, NDArray[np.intp]]:
     return {label: np.array(found, dtype=np.intp) for label, found in rows.items()}
 
 
+def check_labels(name: str, labels: Sequence[object], expected: int) -> None:
+    """One label for each text."""
+    if len(labels) != expected:
+        raise InputError(f"agreement: {name}: expected one value per text ({expected}), but got {len(labels)}")
+    for row, label in enumerate(labels):
+        if label is None:
+            raise InputError(f"agreement: {name}[{row}]: expected a label, but got None")
+
+
 def labels_for(
     level: Level, documents: Sequence[str] | None, systems: Sequence[str] | None, expected: int
 ) -> Sequence[str] | None:
@@ -85,14 +100,6 @@ def labels_for(
         return None
     name, labels = ("documents", documents) if level == "summary" else ("systems", systems)
     if labels is None:
-        raise ValueError(f"level {level!r} needs `{name}`: one label for each text; got none.")
-    if len(labels) != expected:
-        raise ValueError(f"`{name}` must hold one label for each text: expected {expected}, got {len(labels)}.")
-    for row, label in enumerate(labels):
-        if label is None:
-            raise ValueError(f"`{name}`, row {row}: expected a label, got None.")
+        raise InputError(f"agreement: {name}: expected one label per text at {level} level, but got None")
+    check_labels(name, labels, expected)
     return labels
-
-
-def keep_labels(labels: Sequence[str] | None, kept: NDArray[np.bool_]) -> list[str] | None:
-    return None if labels is None else [label for label, keep in zip(labels, kept, strict=True) if keep]

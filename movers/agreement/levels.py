@@ -1,8 +1,9 @@
-"""Correlation with people at segment, summary and system level, with bootstrap intervals."""
+"""Correlation with human scores at segment, summary and system level, with bootstrap intervals."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,76 +11,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.agreement.bootstrap import bootstrap, percentile_interval, resample_counts
-from movers.agreement.coefficients import coefficient_of, is_constant
+from movers.agreement.coefficients import coefficient_of, is_constant, share_of_pairs_ranked_right
 from movers.agreement.columns import (
     COEFFICIENTS,
     LEVELS,
     Coefficient,
     Floats,
     Level,
-    Score,
-    as_floats,
-    check_choice,
-    check_lengths,
+    Scores,
     check_resampling,
-    keep_labels,
     labels_for,
     rows_of_each,
+    stack,
+    take,
 )
+from movers.inputs import check_choice
+
+# With fewer systems than this a coefficient between systems says little: a table and `correlate` warn.
+FEW_SYSTEMS = 10
 
 
 @dataclass(frozen=True)
 class Paired:
     """Complete columns at one level: what the coefficients are computed on.
 
-    ``columns`` has shape (1 + metrics, units), people first. At ``summary`` level the coefficient is the mean over the
-    documents in ``rows_of_unit``; at the other levels ``columns`` itself is correlated and ``rows_of_unit`` is None.
+    ``columns`` has shape (1 + metrics, units), human scores first. At ``summary`` level the coefficient is the mean
+    over ``documents`` (the rows of each); at the other levels ``columns`` itself is correlated.
     """
 
     columns: Floats
-    rows_of_unit: list[NDArray[np.intp]] | None
+    documents: list[NDArray[np.intp]] | None
     texts: int
     units: int
-    constant_documents: int
+    constant_documents: int = 0
 
-    def per_document(self, metric: int, wanted: Sequence[Coefficient]) -> dict[Coefficient, Floats]:
-        """The coefficients of one metric inside each document, each of shape (documents,)."""
-        assert self.rows_of_unit is not None
+    @classmethod
+    def at(cls, columns: Floats, level: Level, labels: Sequence[str] | None) -> Paired:
+        """Bring columns of shape (1 + metrics, texts) to a level; texts in which one is missing are left out."""
+        complete = ~np.isnan(columns).any(axis=0)
+        columns = columns[:, complete]
+        texts = columns.shape[1]
+        if labels is None:
+            return cls(columns, None, texts, texts)
+        groups = list(rows_of_each(take(labels, np.flatnonzero(complete))).values())
+        if level == "system":
+            means = np.stack([columns[:, rows].mean(axis=1) for rows in groups], axis=1) if groups else columns
+            return cls(means, None, texts, len(groups))
+        varied = [rows for rows in groups if not any(is_constant(column[rows]) for column in columns)]
+        return cls(columns, varied, sum(map(len, varied)), len(varied), len(groups) - len(varied))
+
+    def within(self, metric: int, coefficient: Coefficient) -> Floats:
+        """One metric's coefficient inside each document, shape (documents,); at other levels the one coefficient."""
         human, scores = self.columns[0], self.columns[metric]
-        return {
-            name: np.array([coefficient_of(scores[rows], human[rows], name) for rows in self.rows_of_unit])
-            for name in wanted
-        }
+        if self.documents is None:
+            return np.array([coefficient_of(scores, human, coefficient)])
+        return np.array([coefficient_of(scores[rows], human[rows], coefficient) for rows in self.documents])
 
+    def value(self, metric: int, coefficient: Coefficient) -> float:
+        return float(self.within(metric, coefficient).mean()) if self.units else math.nan
 
-def pair_up(columns: Floats, level: Level, labels: Sequence[str] | None) -> Paired:
-    """Bring complete columns, shape (1 + metrics, texts), to a level."""
-    texts = columns.shape[1]
-    if level == "segment":
-        return Paired(columns, None, texts, texts, 0)
-    assert labels is not None
-    groups = list(rows_of_each(labels).values())
-    if level == "system":
-        means = np.stack([columns[:, rows].mean(axis=1) for rows in groups], axis=1) if groups else columns
-        return Paired(means, None, texts, len(groups), 0)
-    varied = [rows for rows in groups if not any(is_constant(column[rows]) for column in columns)]
-    return Paired(columns, varied, sum(map(len, varied)), len(varied), len(groups) - len(varied))
-
-
-def estimates(
-    paired: Paired, metric: int, wanted: Sequence[Coefficient], n_resamples: int, rng: np.random.Generator
-) -> tuple[dict[Coefficient, float], dict[Coefficient, Floats]]:
-    """Coefficients of one metric with people, and their bootstrap replicates (units drawn with replacement)."""
-    if not paired.units:
-        return dict.fromkeys(wanted, math.nan), {name: np.full(n_resamples, math.nan) for name in wanted}
-    if paired.rows_of_unit is not None:
-        within = paired.per_document(metric, wanted)
-        drawn = np.concatenate(list(resample_counts(paired.units, n_resamples, rng)))
-        values = {name: float(within[name].mean()) for name in wanted}
-        return values, {name: drawn @ within[name] / paired.units for name in wanted}
-    human, scores = paired.columns[0], paired.columns[metric]
-    values = {name: coefficient_of(scores, human, name) for name in wanted}
-    return values, bootstrap(scores, human, wanted, n_resamples, rng)
+    def replicates(
+        self, metric: int, coefficients: Sequence[Coefficient], n_resamples: int, rng: np.random.Generator
+    ) -> dict[Coefficient, Floats]:
+        """Bootstrap replicates of one metric's coefficients: units drawn with replacement."""
+        if not self.units:
+            return {name: np.full(n_resamples, math.nan) for name in coefficients}
+        if self.documents is None:
+            return bootstrap(self.columns[metric], self.columns[0], coefficients, n_resamples, rng)
+        drawn = np.concatenate(list(resample_counts(self.units, n_resamples, rng)))
+        return {name: drawn @ self.within(metric, name) / self.units for name in coefficients}
 
 
 @dataclass(frozen=True)
@@ -91,22 +91,28 @@ class Estimate:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How one metric agrees with people.
+    """How one metric agrees with human scores.
 
     Attributes
     ----------
     level : str
         ``segment``, ``summary`` or ``system``.
     n : int
-        Texts that the coefficients rest on.
+        Sample size: the number of texts, or at system level of systems.
     units : int
-        What the coefficient ranges over: texts, documents or systems.
+        What the coefficient ranges over or is averaged over: texts, documents or systems.
+    texts : int
+        Texts that the coefficients rest on.
     coefficients : dict
         For each coefficient, its :class:`Estimate`.
     skipped : dict
-        How many texts (``no_human_score``, ``no_metric_score``) and documents (``constant_documents``) were left out.
+        How many texts (``no_references``, ``no_human_score``, ``no_metric_score``: each text once), documents
+        (``constant_documents``: one side is constant) and groups (``groups``: no coefficient) were left out.
+    ranked_right, ranked_pairs : float, int
+        At summary level: the share of pairs of a document's texts that the metric ranks as people do, and how many
+        pairs people rank; None and 0 at other levels.
     replicates : dict
         The bootstrap replicates behind the intervals, each of shape (n_resamples,).
     """
@@ -114,14 +120,106 @@ class Agreement:
     level: Level
     n: int
     units: int
+    texts: int
     coefficients: dict[Coefficient, Estimate]
     skipped: dict[str, int]
+    ranked_right: float | None = None
+    ranked_pairs: int = 0
     replicates: dict[Coefficient, Floats] = field(repr=False, compare=False)
 
 
+def measure(
+    columns: Floats,
+    level: Level,
+    labels: Sequence[str] | None,
+    *,
+    referenced: NDArray[np.bool_] | None = None,
+    coefficients: Sequence[Coefficient] = COEFFICIENTS,
+    n_resamples: int,
+    confidence: float,
+    rng: np.random.Generator,
+) -> Agreement:
+    """:func:`correlate` of validated columns of shape (2, texts), human scores first."""
+    paired = Paired.at(columns, level, labels)
+    replicates = paired.replicates(1, coefficients, n_resamples, rng)
+    no_human, no_score = np.isnan(columns)
+    unreferenced = no_score & ~referenced if referenced is not None else np.zeros_like(no_score)
+    right, pairs = (math.nan, 0) if level != "summary" else share_of_pairs_ranked_right(columns[1], columns[0], labels)
+    return Agreement(
+        level=level,
+        n=paired.units if level == "system" else paired.texts,
+        units=paired.units,
+        texts=paired.texts,
+        coefficients={
+            name: Estimate(paired.value(1, name), *percentile_interval(replicates[name], confidence))
+            for name in coefficients
+        },
+        skipped={
+            "no_references": int(unreferenced.sum()),
+            "no_human_score": int((no_human & ~unreferenced).sum()),
+            "no_metric_score": int((no_score & ~unreferenced & ~no_human).sum()),
+            "constant_documents": paired.constant_documents,
+            "groups": 0,
+        },
+        ranked_right=right if pairs else None,
+        ranked_pairs=pairs,
+        replicates=replicates,
+    )
+
+
+def mean_over_groups(parts: Sequence[Agreement], confidence: float, rng: np.random.Generator) -> Agreement:
+    """The mean of the groups' coefficients, over the groups that have one; groups are strata of the bootstrap.
+
+    In a group of a few texts, resamples differ from the group in ways that have nothing to do with sampling error:
+    drawing a text twice makes a tie, and resamples with a constant column have no coefficient. The replicates then
+    scatter around another number than the group's coefficient, and since a mean over many groups scatters little, its
+    interval could exclude its own estimate. So each group's replicates are centred on the group's coefficient, and
+    undefined ones are replaced by random others of the group.
+    """
+    defined = [part for part in parts if not any(math.isnan(found.value) for found in part.coefficients.values())]
+    used = defined or parts  # if none has a coefficient, the mean has none either
+    replicates: dict[Coefficient, Floats] = {}
+    estimates: dict[Coefficient, Estimate] = {}
+    for name in parts[0].coefficients:
+        values = [part.coefficients[name].value for part in used]
+        centred = [_centred(part.replicates[name], value, rng) for part, value in zip(used, values, strict=True)]
+        replicates[name] = np.mean(centred, axis=0).clip(-1, 1)
+        estimates[name] = Estimate(float(np.mean(values)), *percentile_interval(replicates[name], confidence))
+    pairs = sum(part.ranked_pairs for part in parts)
+    right = sum((part.ranked_right or 0.0) * part.ranked_pairs for part in parts)
+    return Agreement(
+        level=parts[0].level,
+        n=sum(part.n for part in parts),
+        units=sum(part.units for part in parts),
+        texts=sum(part.texts for part in parts),
+        coefficients=estimates,
+        skipped={reason: sum(part.skipped[reason] for part in parts) for reason in parts[0].skipped}
+        | {"groups": len(parts) - len(defined)},
+        ranked_right=right / pairs if pairs else None,
+        ranked_pairs=pairs,
+        replicates=replicates,
+    )
+
+
+def _centred(replicates: Floats, value: float, rng: np.random.Generator) -> Floats:
+    defined = replicates[~np.isnan(replicates)]
+    if not len(defined):
+        return np.full(len(replicates), value)
+    filled = np.where(np.isnan(replicates), rng.choice(defined, len(replicates)), replicates)
+    return filled - defined.mean() + value
+
+
+def warn_of_few_systems(level: Level, systems: int) -> None:
+    if level == "system" and systems < FEW_SYSTEMS:
+        warnings.warn(
+            f"agreement: coefficients between {systems} systems (fewer than {FEW_SYSTEMS}) are very uncertain",
+            stacklevel=3,
+        )
+
+
 def correlate(
-    scores: Sequence[Score],
-    human: Sequence[Score],
+    scores: Scores,
+    human: Scores,
     *,
     level: Level = "segment",
     documents: Sequence[str] | None = None,
@@ -131,7 +229,7 @@ def correlate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Agreement:
-    """Correlate scores with people's at one level, with percentile bootstrap intervals.
+    """Correlate scores with human scores at one level, with percentile bootstrap intervals.
 
     Parameters
     ----------
@@ -144,7 +242,7 @@ def correlate(
     coefficients : sequence of str
         Which of :data:`COEFFICIENTS` to compute.
     n_resamples, confidence, seed
-        Of the bootstrap: texts, documents or systems are drawn with replacement, as the level says.
+        Of the bootstrap: texts, documents or systems are drawn with replacement, depending on the level.
 
     Examples
     --------
@@ -152,28 +250,19 @@ def correlate(
     >>> found.n, found.skipped["no_metric_score"], round(found.coefficients["spearman"].value, 4)
     (4, 1, 0.8)
     """
-    check_choice("level", level, LEVELS)
+    check_choice("agreement", "level", level, LEVELS)
     for coefficient in coefficients:
-        check_choice("coefficients", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples, confidence)
-    check_lengths(scores=scores, human=human)
-    labels = labels_for(level, documents, systems, len(scores))
-    columns = np.stack([as_floats(human, "human"), as_floats(scores, "scores")])
-    missing = np.isnan(columns)
-    complete = np.logical_not(missing.any(axis=0))
-    paired = pair_up(columns[:, complete], level, keep_labels(labels, complete))
-    values, replicates = estimates(paired, 1, coefficients, n_resamples, np.random.default_rng(seed))
-    return Agreement(
-        level=level,
-        n=paired.texts,
-        units=paired.units,
-        coefficients={
-            name: Estimate(values[name], *percentile_interval(replicates[name], confidence)) for name in coefficients
-        },
-        skipped={
-            "no_human_score": int(missing[0].sum()),
-            "no_metric_score": int((missing[1] & ~missing[0]).sum()),
-            "constant_documents": paired.constant_documents,
-        },
-        replicates=replicates,
+        check_choice("agreement", "coefficients", coefficient, COEFFICIENTS)
+    check_resampling(n_resamples, confidence=confidence)
+    columns = stack({"human": human, "scores": scores})
+    found = measure(
+        columns,
+        level,
+        labels_for(level, documents, systems, columns.shape[1]),
+        coefficients=coefficients,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        rng=np.random.default_rng(seed),
     )
+    warn_of_few_systems(level, found.units)
+    return found

@@ -1,21 +1,27 @@
 """Judged texts → every metric's scores, in blocks, so that metrics share what one encoder computes.
 
-All metrics are made ready first, so that an encoder knows what each of them will ask for. Then rows go through them
-block by block: one pass of the encoder over a block's texts serves every metric.
+All metrics are built first, so that an encoder knows what each of them will ask for. Then rows go through them block by
+block: one forward pass over a block's texts serves every metric.
 """
 
 from __future__ import annotations
 
+import inspect
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from movers.agreement.columns import rows_of_each
-from movers.judged import JudgedSet, JudgedText
-from movers.lexical import LEXICAL_METRICS
-from movers.registry import METRICS, find_metric
-from movers.scores.weighing import Corpus
+from movers.agreement.judged import JudgedSet, JudgedText
+from movers.agreement.lexical import LEXICAL_METRICS
+from movers.encoders.shared import SharedPass
+from movers.errors import InputError
+from movers.inputs import check_options
+from movers.io import progress_bar
+from movers.registry import METRICS
+from movers.scores import engine
+from movers.scores.options import PairOptions
+from movers.weights import Corpus
 
 __all__ = ["MetricCall", "Scored", "score_judged"]
 
@@ -25,12 +31,12 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class MetricCall:
-    """A metric as a user asks for it.
+    """A metric with its options, and which of its outputs to use.
 
     Attributes
     ----------
     label : str
-        How tables call it.
+        Its name in tables.
     name : str
         A metric of ours, or ``rouge``, ``bleu``, ``chrf``.
     options : mapping
@@ -41,7 +47,7 @@ class MetricCall:
 
     label: str
     name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     output: str = "scores"
 
 
@@ -71,9 +77,9 @@ def score_judged(
         Metrics that compare with references skip texts without any; those that compare with a source skip texts
         without one.
     groups : sequence of str, optional
-        One label a text: inverse document frequencies of the corpus are counted inside each group.
+        One label per text: inverse document frequencies of the corpus are counted inside each group.
     progress : bool, optional
-        Show a bar; by default on terminals only.
+        Show a progress bar; by default on terminals only.
     known : mapping, optional
         Label → row → score: what an earlier, interrupted run has scored already.
     keep : function, optional
@@ -84,111 +90,119 @@ def score_judged(
     dict
         Label of the call → its scores, in the order of the texts.
     """
-    from tqdm import tqdm
-
     labels = [call.label for call in calls]
     if len(set(labels)) != len(labels):
-        raise ValueError(f"every metric needs a name of its own in the table; got {', '.join(labels)}.")
+        raise InputError(f"metrics: expected each metric once, but got {', '.join(labels)}")
     group_of = ["all"] * len(judged) if groups is None else list(groups)
-    _announce(calls)
-    running = {call.label: _Running(call, judged, group_of, (known or {}).get(call.label, {})) for call in calls}
-    total = sum(len(each.to_score) for each in running.values())
-    bar = tqdm(total=total, unit=" texts", disable=None if progress is None else not progress, leave=False)
-    with bar:
+    shared = SharedPass()
+    runs = {
+        call.label: _Run.prepare(call, judged, group_of, (known or {}).get(call.label, {}), shared) for call in calls
+    }
+    total = sum(len(run.to_score) for run in runs.values())
+    with progress_bar(total, desc="scoring", unit=" texts", progress=progress) as bar:
         for start in range(0, len(judged), _BLOCK):
-            block = range(start, min(start + _BLOCK, len(judged)))
-            for label, each in running.items():
+            for label, run in runs.items():
                 bar.set_postfix_str(label)
-                new = each.score(block)
+                new = run.score(start, start + _BLOCK)
                 bar.update(len(new))
                 if keep is not None and new:
-                    keep(label, new, each.signature)
-    return {label: Scored(each.scores, each.signature) for label, each in running.items()}
+                    keep(label, new, run.signature)
+    return {label: Scored(run.scores, run.signature) for label, run in runs.items()}
 
 
-def _announce(calls: Sequence[MetricCall]) -> None:
-    """Let metrics that share an encoder share its passes, however many there are."""
-    from movers.encoders import announce
+def _build(call: MetricCall, corpus: Corpus, shared: SharedPass) -> engine.PairMetric[object] | None:
+    """The metric with its options; None for a lexical one, which has nothing to prepare."""
+    if call.name in LEXICAL_METRICS:
+        known = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
+        check_options(call.name, call.options, [option.name for option in known if option.kind is option.KEYWORD_ONLY])
+        return None
+    spec = METRICS[call.name]
+    options = spec.parse({"progress": False, **call.options})
+    if isinstance(options, PairOptions):
+        options = replace(options, shared_pass=options.shared_pass or shared)
+    return spec.build(options, corpus)
 
-    wanted: dict[str, dict[Any, None]] = {}
-    for call in calls:
-        asked = find_metric(call.name).layers(call.options) if call.name in METRICS else None
-        if asked is not None and isinstance(asked[0], str):
-            wanted.setdefault(asked[0], {})[asked[1]] = None
-    for model, aggregations in wanted.items():
-        announce(model, *aggregations)
 
+@dataclass(frozen=True)
+class _Run:
+    """A metric at work on a judged set.
 
-class _Running:
-    """A metric at work on a judged set: which rows it can score, and what it has scored so far."""
+    ``others`` holds what each text is compared with, ``metrics`` the metric for each group, ``to_score`` the rows left
+    to score, ``scores`` and ``signatures`` (an ordered set) what has been scored so far.
+    """
 
-    def __init__(
-        self, call: MetricCall, judged: JudgedSet, group_of: Sequence[str], known: Mapping[int, float]
-    ) -> None:
-        self.call = call
-        against = _find(call.name)
-        self.judged = judged
-        self.others = [_compared_with(text, against) for text in judged.texts]
-        self.rows = [row for row, others in enumerate(self.others) if others]
-        self.to_score = [row for row in self.rows if row not in known]
-        self.scores: list[float | None] = [known.get(row) for row in range(len(judged))]
-        # Only a table of the corpus makes a score depend on its group.
-        self.group_of = group_of if _counts_the_corpus(call) else ["all"] * len(judged)
-        groups = dict.fromkeys(self.group_of[row] for row in self.to_score)
-        self.score_texts = {group: self._scorer(group) for group in groups}
-        self.signatures: dict[str, None] = {}
+    call: MetricCall
+    judged: JudgedSet
+    others: list[list[str]]
+    group_of: Sequence[str]
+    metrics: dict[str, engine.PairMetric[object] | None]
+    to_score: list[int]
+    scores: list[float | None]
+    signatures: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def prepare(
+        cls,
+        call: MetricCall,
+        judged: JudgedSet,
+        group_of: Sequence[str],
+        known: Mapping[int, float],
+        shared: SharedPass,
+    ) -> _Run:
+        compared_with = _compared_with(call.name)
+        others = [_texts_to_compare_with(text, compared_with) for text in judged.texts]
+        if call.options.get("idf") not in (True, "corpus"):
+            group_of = ["all"] * len(judged)  # Only a table of the corpus makes a score depend on its group.
+        rows = [row for row, texts in enumerate(others) if texts]
+        to_score = [row for row in rows if row not in known]
+        metrics = {}
+        for group in dict.fromkeys(group_of[row] for row in to_score):
+            own = [row for row in rows if group_of[row] == group]
+            corpus = Corpus([judged.texts[row].candidate for row in own], [others[row] for row in own])
+            metrics[group] = _build(call, corpus, shared)
+        return cls(call, judged, others, group_of, metrics, to_score, [known.get(row) for row in range(len(judged))])
 
     @property
     def signature(self) -> str:
         return " ".join(self.signatures) or f"{self.call.name}|no texts"
 
-    def score(self, block: range) -> dict[int, float]:
-        """Score what is left to score of a block's rows."""
-        first, last = bisect_left(self.to_score, block.start), bisect_left(self.to_score, block.stop)
-        chosen = self.to_score[first:last]
+    def score(self, start: int, stop: int) -> dict[int, float]:
+        """Score what is left to score of the rows from ``start`` to ``stop``."""
+        left = self.to_score[bisect_left(self.to_score, start) : bisect_left(self.to_score, stop)]
         new: dict[int, float] = {}
-        for group, members in rows_of_each([self.group_of[row] for row in chosen]).items():
-            rows = [chosen[member] for member in members]
-            result = self.score_texts[group](
-                [self.judged.texts[row].candidate for row in rows], [self.others[row] for row in rows]
-            )
-            if self.call.output not in result:
+        for group, members in rows_of_each([self.group_of[row] for row in left]).items():
+            rows = [left[member] for member in members]
+            candidates = [self.judged.texts[row].candidate for row in rows]
+            others, metric = [self.others[row] for row in rows], self.metrics[group]
+            if metric is None:
+                result = LEXICAL_METRICS[self.call.name](candidates, others, **self.call.options)
+            else:
+                result = engine.score(metric, candidates, others)
+            scores = result.get(self.call.output)
+            if not isinstance(scores, list):
                 lists = ", ".join(name for name, value in result.items() if isinstance(value, list))
-                raise ValueError(f"{self.call.name} returns no list {self.call.output!r}; it returns {lists}.")
-            self.signatures[result["signature"]] = None
-            for row, score in zip(rows, result[self.call.output], strict=True):
-                self.scores[row] = new[row] = score
+                raise InputError(f"{self.call.name}: output: expected one of {lists}, but got {self.call.output!r}")
+            self.signatures[str(result["signature"])] = None
+            new |= zip(rows, scores, strict=True)
+        for row, score in new.items():
+            self.scores[row] = score
         return new
 
-    def _scorer(self, group: str) -> Callable[..., dict[str, Any]]:
-        """A function of predictions and references with everything that holds for the whole group settled."""
-        options = dict(self.call.options)
-        if self.call.name in LEXICAL_METRICS:
-            function = LEXICAL_METRICS[self.call.name]
-            return lambda predictions, references: function(predictions, references, **options)
-        options.setdefault("progress", False)
-        rows = [row for row in self.rows if self.group_of[row] == group]
-        corpus = Corpus.of([self.judged.texts[row].candidate for row in rows], [self.others[row] for row in rows])
-        return find_metric(self.call.name).scorer(options, corpus).score
 
-
-def _counts_the_corpus(call: MetricCall) -> bool:
-    return call.options.get("idf") is True or call.options.get("idf") == "corpus"
-
-
-def _find(name: str) -> str:
+def _compared_with(name: str) -> str:
     """What the metric of that name compares with; an unknown name is an error that lists the known ones."""
     if name in LEXICAL_METRICS:
         return "references"
     if name not in METRICS:
-        known = ", ".join([*METRICS, *LEXICAL_METRICS])
-        raise ValueError(f"metric: expected one of {known}, but got {name!r}")
-    return METRICS[name].against
+        raise InputError(f"metric: expected one of {', '.join([*METRICS, *LEXICAL_METRICS])}, but got {name!r}")
+    return METRICS[name].compared_with
 
 
-def _compared_with(text: JudgedText, against: str) -> list[str]:
+def _texts_to_compare_with(text: JudgedText, compared_with: str) -> list[str]:
     """References, or the source document(s); empty if the text has none."""
-    if against == "references":
+    if compared_with == "references":
         return list(text.references)
     source = text.fields.get("source")
-    return [source] if isinstance(source, str) else [part for part in source or [] if isinstance(part, str)]
+    if isinstance(source, str):
+        return [source]
+    return [part for part in source if isinstance(part, str)] if isinstance(source, list) else []

@@ -1,17 +1,17 @@
-"""Is one metric's correlation with people higher than another's by more than luck?"""
+"""Is one metric's correlation with human scores significantly higher than another's?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 import numpy as np
 from scipy import stats
 
 from movers.agreement.bootstrap import BLOCK_NUMBERS, percentile_interval
-from movers.agreement.coefficients import coefficient_of, is_constant
+from movers.agreement.coefficients import coefficient_of
 from movers.agreement.columns import (
     COEFFICIENTS,
     LEVELS,
@@ -19,16 +19,14 @@ from movers.agreement.columns import (
     Coefficient,
     Floats,
     Level,
-    Score,
-    as_complete_floats,
-    as_floats,
-    check_choice,
-    check_lengths,
+    Scores,
     check_resampling,
-    keep_labels,
     labels_for,
+    stack,
 )
-from movers.agreement.levels import Estimate, Paired, estimates, pair_up
+from movers.agreement.levels import Estimate, Paired
+from movers.errors import InputError
+from movers.inputs import check_choice
 
 
 @dataclass(frozen=True)
@@ -75,17 +73,17 @@ def williams_test(
     >>> round(found.t, 2), found.degrees_of_freedom, round(found.p, 2)
     (0.89, 100, 0.37)
     """
-    check_choice("alternative", alternative, get_args(Alternative))
+    check_choice("agreement", "alternative", alternative, get_args(Alternative))
     if n < 4:
-        raise ValueError(f"`n` must be at least 4 for Williams' test; got {n}.")
+        raise InputError(f"agreement: n: expected at least 4 for Williams' test, but got {n}")
     for name, value in (("human_a", human_a), ("human_b", human_b), ("a_b", a_b)):
         if not -1.0 - 1e-9 <= value <= 1.0 + 1e-9:
-            raise ValueError(f"`{name}` must be a correlation between -1 and 1; got {value!r}.")
+            raise InputError(f"agreement: {name}: expected a correlation between -1 and 1, but got {value!r}")
     determinant = 1 - human_a**2 - human_b**2 - a_b**2 + 2 * human_a * human_b * a_b
     if determinant < -1e-6:
-        raise ValueError(
-            f"no data have the correlations human_a={human_a!r}, human_b={human_b!r}, a_b={a_b!r} at once "
-            "(their matrix is not positive semi-definite)."
+        raise InputError(
+            "agreement: expected a positive semi-definite matrix of correlations, "
+            f"but got human_a={human_a!r}, human_b={human_b!r}, a_b={a_b!r}"
         )
     # Rounding can push a matrix of rank 2 slightly below zero.
     determinant = max(determinant, 0.0)
@@ -108,32 +106,33 @@ def williams_test(
 
 @dataclass(frozen=True)
 class Randomization:
-    """Outcome of a test by exchange: two-sided probability, number of exchanges tried, whether these were all."""
+    """Outcome of a randomization test: two-sided p-value, number of exchanges, whether these were all possible ones."""
 
     p: float
     n_resamples: int
     exact: bool
 
 
-def exchanges(n: int, n_resamples: int, rng: np.random.Generator) -> tuple[Iterator[Floats], bool]:
-    """Blocks, shape (resamples, n), of 0 (stay) and 1 (exchange): all 2ⁿ if they are few enough, else random ones."""
-    if n < 63 and 2**n <= n_resamples:
-        every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-        return iter([every.astype(np.float64)]), True
-    return random_exchanges(n, n_resamples, rng), False
-
-
-def random_exchanges(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+def exchanges(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Blocks, shape (resamples, n), of 0 (stay) and 1 (exchange) at random."""
     block = max(1, BLOCK_NUMBERS // n)
     for start in range(0, n_resamples, block):
         yield rng.integers(0, 2, size=(min(block, n_resamples - start), n), dtype=np.int8).astype(np.float64)
 
 
+def exchanges_or_all(n: int, n_resamples: int, rng: np.random.Generator) -> tuple[Iterator[Floats], bool]:
+    """All 2ⁿ exchanges as one block if they are at most ``n_resamples``, else random ones; whether they are all."""
+    if n < 63 and 2**n <= n_resamples:
+        every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        return iter([every.astype(np.float64)]), True
+    return exchanges(n, n_resamples, rng), False
+
+
 def probability(exchanged: Floats, observed: float, exact: bool) -> Randomization:
     """Two-sided: how often an exchange differs at least as much as what was observed.
 
-    What was observed counts as one of the random exchanges, so that the probability is never 0 and the test never
-    rejects more often than it says. Differences within rounding count as equal.
+    What was observed counts as one of the random exchanges, so that the p-value is never 0 and the test never
+    rejects more often than stated. Differences within rounding count as equal.
     """
     extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
     if exact:
@@ -154,145 +153,93 @@ def _exchanged_differences(a: Floats, b: Floats, human: Floats, coefficient: Coe
     Pearson's r (also of ranks) needs only sums, and these are linear in the exchange, so a block of exchanges is one
     matrix product.
     """
-    n = len(human)
     if coefficient in ("kendall", "kendall_c"):
-        first = np.where(exchange == 1, b, a)
-        second = np.where(exchange == 1, a, b)
+        swapped = exchange == 1
+        pairs = zip(np.where(swapped, b, a), np.where(swapped, a, b), strict=True)
         return np.array(
-            [
-                coefficient_of(x, human, coefficient) - coefficient_of(y, human, coefficient)
-                for x, y in zip(first, second, strict=True)
-            ]
+            [coefficient_of(x, human, coefficient) - coefficient_of(y, human, coefficient) for x, y in pairs]
         )
-    centred = (stats.rankdata(human) if coefficient == "spearman" else human) - (
-        (n + 1) / 2 if coefficient == "spearman" else human.mean()
-    )
-    moved = exchange @ np.stack([b - a, b**2 - a**2, (b - a) * centred], axis=1)
-
-    def r(scores: Floats, sign: int) -> Floats:
-        total = scores.sum() + sign * moved[:, 0]
-        squares = (scores**2).sum() + sign * moved[:, 1]
-        products = (scores * centred).sum() + sign * moved[:, 2]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return products / np.sqrt((squares - total**2 / n) * (centred**2).sum())
-
-    return r(a, +1) - r(b, -1)
+    people = stats.rankdata(human) if coefficient == "spearman" else human
+    people = people - people.mean()
+    moved = exchange @ np.stack([b - a, b**2 - a**2, (b - a) * people], axis=1)
+    return _pearson_after(a, people, moved) - _pearson_after(b, people, -moved)
 
 
-def paired_differences(
-    paired: Paired,
-    a: int,
-    b: int,
-    coefficient: Coefficient,
-    n_resamples: int,
-    rng: np.random.Generator,
-    *,
-    all_if_few: bool,
-) -> tuple[Floats, bool]:
-    """Differences of two metrics' coefficients after exchanging their scores in random units; whether exhaustive."""
-    blocks, exact = (
-        exchanges(paired.units, n_resamples, rng)
-        if all_if_few
-        else (random_exchanges(paired.units, n_resamples, rng), False)
-    )
-    if paired.rows_of_unit is not None:
-        # A document's coefficients are exchanged whole: the mean difference with random signs.
-        difference = (
-            paired.per_document(a, [coefficient])[coefficient] - paired.per_document(b, [coefficient])[coefficient]
-        )
-        return np.concatenate([(1 - 2 * block) @ difference / paired.units for block in blocks]), exact
-    human = paired.columns[0]
-    first, second = (_commensurable(paired.columns[metric], coefficient) for metric in (a, b))
-    return np.concatenate([_exchanged_differences(first, second, human, coefficient, block) for block in blocks]), exact
-
-
-def permutation_test(
-    scores_a: Sequence[Score],
-    scores_b: Sequence[Score],
-    human: Sequence[Score],
-    coefficient: Coefficient = "pearson",
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> Randomization:
-    """Paired permutation test: do two metrics correlate differently with people?
-
-    If the metrics were equally good, it would not matter which of the two gave a text which of its two scores. So the
-    two scores of random texts are exchanged, and the observed difference of the correlations is compared with the
-    differences after exchange. Scores are first brought to a common scale: standard scores for Pearson, ranks for the
-    rank coefficients. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are tried and the
-    probability is exact.
-
-    Parameters
-    ----------
-    scores_a, scores_b, human : sequence of float, shape (n,)
-        Complete and not constant.
-
-    Examples
-    --------
-    >>> people = [1, 2, 3, 4, 5, 6]
-    >>> permutation_test([1, 2, 3, 4, 6, 5], [2, 1, 5, 6, 3, 4], people, "spearman", n_resamples=100)
-    Randomization(p=0.0625, n_resamples=64, exact=True)
-    """
-    check_choice("coefficient", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples)
-    check_lengths(scores_a=scores_a, scores_b=scores_b, human=human)
-    named = {"human": human, "scores_a": scores_a, "scores_b": scores_b}
-    columns = np.stack([as_complete_floats(column, name) for name, column in named.items()])
-    for name, column in zip(named, columns, strict=True):
-        if is_constant(column):
-            raise ValueError(f"`{name}` is constant, so its correlation is undefined; expected at least two values.")
-    observed = coefficient_of(columns[1], columns[0], coefficient) - coefficient_of(columns[2], columns[0], coefficient)
-    rng = np.random.default_rng(seed)
-    exchanged, exact = paired_differences(
-        pair_up(columns, "segment", None), 1, 2, coefficient, n_resamples, rng, all_if_few=True
-    )
-    return probability(exchanged, observed, exact)
+def _pearson_after(scores: Floats, people: Floats, moved: Floats) -> Floats:
+    """Pearson's r after each exchange, from the sums Σx, Σx², Σxy and their changes; ``moved`` (resamples, 3)."""
+    sums = np.array([scores.sum(), (scores**2).sum(), (scores * people).sum()])
+    total, squares, products = (sums + moved).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return products / np.sqrt((squares - total**2 / len(scores)) * (people**2).sum())
 
 
 @dataclass(frozen=True)
-class CorrelationDifference:
-    """Two metrics compared by their correlation with the same people.
+class PairwiseTest:
+    """Two metrics compared by their correlation with the same human scores.
 
     Attributes
     ----------
-    coefficient : str
-        What is compared.
     n, units : int
         Texts and units that have all three scores.
-    difference : Estimate
-        Metric A's coefficient less metric B's, with its paired bootstrap interval.
+    difference : float
+        Metric A's coefficient less metric B's; NaN where one is undefined.
     williams : Williams or None
         None where the test does not apply: Kendall coefficients, means over documents, fewer than four units.
     permutation : Randomization or None
-        None where a coefficient is undefined.
+        The paired permutation test; None where a coefficient is undefined.
+    interval : Estimate or None
+        The difference with its paired bootstrap interval, if it was asked for.
+    exchanged : array, shape (n_resamples,)
+        Differences after random exchanges, with which a mean over groups is tested.
     """
 
-    coefficient: Coefficient
     n: int
     units: int
-    difference: Estimate
-    williams: Williams | None
-    permutation: Randomization | None
+    difference: float
+    williams: Williams | None = None
+    permutation: Randomization | None = None
+    interval: Estimate | None = None
+    exchanged: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
 
-def williams_of(paired: Paired, a: int, b: int, coefficient: Coefficient) -> Williams | None:
-    """Williams' test (two-sided) of two metrics, None where it does not apply."""
-    if coefficient not in ("pearson", "spearman") or paired.rows_of_unit is not None or paired.units < 4:
+def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator) -> PairwiseTest:
+    """Test metric 1 of ``paired`` against metric 2."""
+    difference = paired.value(1, coefficient) - paired.value(2, coefficient)
+    if math.isnan(difference):
+        return PairwiseTest(paired.texts, paired.units, difference)
+    blocks, exact = exchanges_or_all(paired.units, n_resamples, rng)
+    exchanged = _differences(paired, coefficient, blocks)
+    permutation = probability(exchanged, difference, exact)
+    if exact:  # A mean over groups needs as many exchanges of every group.
+        exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng))
+    williams = _williams(paired, coefficient)
+    return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
+
+
+def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterator[Floats]) -> Floats:
+    """Differences of the two metrics' coefficients after exchanging their scores in some units."""
+    if paired.documents is not None:
+        # A document's coefficients are exchanged whole: the mean difference with random signs.
+        difference = paired.within(1, coefficient) - paired.within(2, coefficient)
+        return np.concatenate([(1 - 2 * block) @ difference / paired.units for block in blocks])
+    human = paired.columns[0]
+    a, b = (_commensurable(column, coefficient) for column in paired.columns[1:])
+    return np.concatenate([_exchanged_differences(a, b, human, coefficient, block) for block in blocks])
+
+
+def _williams(paired: Paired, coefficient: Coefficient) -> Williams | None:
+    """Williams' test (two-sided), None where it does not apply."""
+    if coefficient not in ("pearson", "spearman") or paired.documents is not None or paired.units < 4:
         return None
-    human, first, second = (paired.columns[row] for row in (0, a, b))
-    human_a, human_b, a_b = (
-        coefficient_of(x, y, coefficient) for x, y in ((first, human), (second, human), (first, second))
-    )
-    if any(map(math.isnan, (human_a, human_b, a_b))):
-        return None
-    return williams_test(human_a, human_b, a_b, n=paired.units)
+    human, a, b = paired.columns
+    human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
+    return williams_test(human_a, human_b, a_b, paired.units)
 
 
 def compare_correlations(
-    scores_a: Sequence[Score],
-    scores_b: Sequence[Score],
-    human: Sequence[Score],
+    scores_a: Scores,
+    scores_b: Scores,
+    human: Scores,
     coefficient: Coefficient = "pearson",
     *,
     level: Level = "segment",
@@ -301,43 +248,32 @@ def compare_correlations(
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> CorrelationDifference:
+) -> PairwiseTest:
     """Does metric A agree with people better than metric B? Williams' test, permutation test, bootstrap interval.
 
-    Only texts that have all three scores are used. At ``summary`` level a document's two coefficients are exchanged,
-    at ``system`` level a system's two mean scores.
+    The permutation test: if the metrics were equally good, it would not matter which of the two gave a text which of
+    its two scores. So the two scores of random texts are exchanged, and the observed difference of the correlations is
+    compared with the differences after exchange. Scores are first brought to a common scale: standard scores for
+    Pearson, ranks for the rank coefficients. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are
+    tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
+    level a system's two mean scores. Only texts that have all three scores are used.
 
     Examples
     --------
     >>> people = [1, 2, 3, 4, 5, 6, 7, 8]
     >>> found = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
-    >>> round(found.difference.value, 3), found.permutation.exact, found.williams.p < 0.05
+    >>> round(found.difference, 3), found.permutation.exact, found.williams.p < 0.05
     (0.19, True, True)
     """
-    check_choice("coefficient", coefficient, COEFFICIENTS)
-    check_choice("level", level, LEVELS)
-    check_resampling(n_resamples, confidence)
-    check_lengths(scores_a=scores_a, scores_b=scores_b, human=human)
-    labels = labels_for(level, documents, systems, len(human))
-    columns = np.stack([as_floats(human, "human"), as_floats(scores_a, "scores_a"), as_floats(scores_b, "scores_b")])
-    complete = np.logical_not(np.isnan(columns).any(axis=0))
-    paired = pair_up(columns[:, complete], level, keep_labels(labels, complete))
+    check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
+    check_choice("agreement", "level", level, LEVELS)
+    check_resampling(n_resamples, confidence=confidence)
+    columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
+    paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
     # The same seed twice: both metrics are bootstrapped on the same draws.
-    (value_a, replicates_a), (value_b, replicates_b) = (
-        estimates(paired, metric, [coefficient], n_resamples, np.random.default_rng(seed)) for metric in (1, 2)
+    a, b = (
+        paired.replicates(metric, [coefficient], n_resamples, np.random.default_rng(seed))[coefficient]
+        for metric in (1, 2)
     )
-    observed = value_a[coefficient] - value_b[coefficient]
-    permutation = None
-    if not math.isnan(observed):
-        rng = np.random.default_rng([seed, 1])
-        exchanged, exact = paired_differences(paired, 1, 2, coefficient, n_resamples, rng, all_if_few=True)
-        permutation = probability(exchanged, observed, exact)
-    interval = percentile_interval(replicates_a[coefficient] - replicates_b[coefficient], confidence)
-    return CorrelationDifference(
-        coefficient=coefficient,
-        n=paired.texts,
-        units=paired.units,
-        difference=Estimate(observed, *interval),
-        williams=williams_of(paired, 1, 2, coefficient),
-        permutation=permutation,
-    )
+    test = pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))
+    return replace(test, interval=Estimate(test.difference, *percentile_interval(a - b, confidence)))

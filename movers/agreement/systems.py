@@ -1,62 +1,21 @@
-"""Are two systems' scores of the same texts different by more than luck?"""
+"""Are two systems' scores of the same texts significantly different?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from movers.agreement.bootstrap import percentile_interval, resample_counts
-from movers.agreement.columns import Floats, Score, as_complete_floats, check_lengths, check_resampling
+from movers.agreement.columns import Scores, check_resampling, stack
+from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.levels import Estimate
-from movers.agreement.significance import Randomization, exchanges, probability
-
-
-def paired_bootstrap(
-    scores_a: Sequence[Score], scores_b: Sequence[Score], *, n_resamples: int = 1000, seed: int = 0
-) -> tuple[Floats, Floats]:
-    """Mean scores of two systems on the same resamples of texts.
-
-    Returns
-    -------
-    means_a, means_b : array, shape (n_resamples,)
-
-    Examples
-    --------
-    >>> means_a, means_b = paired_bootstrap([0.5, 0.7, 0.9], [0.4, 0.6, 0.8], n_resamples=50)
-    >>> bool(abs(means_a - means_b - 0.1).max() < 1e-12)
-    True
-    """
-    check_resampling(n_resamples)
-    a, b = _two_systems(scores_a, scores_b)
-    rng = np.random.default_rng(seed)
-    means = np.concatenate(
-        [counts @ np.stack([a, b], axis=1) / len(a) for counts in resample_counts(len(a), n_resamples, rng)]
-    )
-    return means[:, 0], means[:, 1]
-
-
-def approximate_randomization(
-    scores_a: Sequence[Score], scores_b: Sequence[Score], *, n_resamples: int = 10_000, seed: int = 0
-) -> Randomization:
-    """Could two systems' mean scores differ this much if it did not matter which system wrote which text?
-
-    The two systems' scores of random texts are exchanged; the probability is the share of exchanges after which the
-    means differ at least as much as they do (two-sided, what was observed counts as one exchange). If all 2ⁿ exchanges
-    are no more than ``n_resamples``, all are tried and the probability is exact.
-
-    Examples
-    --------
-    >>> approximate_randomization([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
-    Randomization(p=0.125, n_resamples=16, exact=True)
-    """
-    check_resampling(n_resamples)
-    a, b = _two_systems(scores_a, scores_b)
-    difference = a - b
-    blocks, exact = exchanges(len(a), n_resamples, np.random.default_rng(seed))
-    exchanged = np.concatenate([(1 - 2 * block) @ difference / len(a) for block in blocks])
-    return probability(exchanged, float(difference.mean()), exact)
+from movers.agreement.scoring import MetricCall, score_judged
+from movers.agreement.significance import Randomization, exchanges_or_all, probability
+from movers.errors import InputError
+from movers.inputs import check_positive, check_text_groups, check_texts
+from movers.scores.options import References
 
 
 @dataclass(frozen=True)
@@ -70,9 +29,9 @@ class SystemComparison:
     a, b, difference : Estimate
         Mean scores and their difference (A less B), with paired bootstrap intervals.
     bootstrap_p : float
-        Two-sided: how often a resampled difference strays from the observed one by at least the observed one.
+        Two-sided p-value of the paired bootstrap.
     randomization : Randomization
-        Outcome of :func:`approximate_randomization`.
+        Outcome of the approximate randomization.
     """
 
     n: int
@@ -82,45 +41,150 @@ class SystemComparison:
     bootstrap_p: float
     randomization: Randomization
 
+    def significant(self, alpha: float = 0.05) -> bool:
+        """Whether both tests give p < alpha."""
+        return max(self.bootstrap_p, self.randomization.p) < alpha
+
 
 def compare_systems(
-    scores_a: Sequence[Score],
-    scores_b: Sequence[Score],
+    scores_a: Scores,
+    scores_b: Scores,
     *,
     n_resamples: int = 1000,
     n_exchanges: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> SystemComparison:
-    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomisation.
+    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization.
 
     The bootstrap's replicates :math:`d^*` of the difference scatter around the observed :math:`d`; moved to scatter
     around 0 they show what differences chance makes, so
     :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
-    itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap probability is about half of this one.)
+    itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
+
+    Approximate randomization exchanges the two systems' scores of random texts; its p-value is the share of exchanges
+    after which the means differ at least as much as they do (two-sided, what was observed counts as one exchange). If
+    all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
 
     Examples
     --------
-    >>> found = compare_systems([0.9, 0.8, 0.7, 0.95] * 5, [0.5, 0.6, 0.65, 0.5] * 5)
-    >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization.p < 0.01
-    (0.275, True, True)
+    >>> found = compare_systems([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
+    >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization
+    (0.275, True, Randomization(p=0.125, n_resamples=16, exact=True))
     """
-    check_resampling(n_resamples, confidence)
-    a, b = _two_systems(scores_a, scores_b)
-    means_a, means_b = paired_bootstrap(scores_a, scores_b, n_resamples=n_resamples, seed=seed)
-    observed = float((a - b).mean())
+    check_resampling(n_resamples, confidence=confidence)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
+    columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
+    n = columns.shape[1]
+    if not n:
+        raise InputError("agreement: scores_a and scores_b: expected at least one score, but got none")
+    columns = np.vstack([columns, columns[0] - columns[1]])  # A, B, their difference
+    observed = columns.mean(axis=1)
+    counts = resample_counts(n, n_resamples, np.random.default_rng(seed))
+    means = np.concatenate([block @ columns.T / n for block in counts]).T
+    blocks, exact = exchanges_or_all(n, n_exchanges, np.random.default_rng(seed))
+    exchanged = np.concatenate([(1 - 2 * block) @ columns[2] / n for block in blocks])
+    a, b, difference = (
+        Estimate(float(value), *percentile_interval(replicates, confidence))
+        for value, replicates in zip(observed, means, strict=True)
+    )
     return SystemComparison(
-        n=len(a),
-        a=Estimate(float(a.mean()), *percentile_interval(means_a, confidence)),
-        b=Estimate(float(b.mean()), *percentile_interval(means_b, confidence)),
-        difference=Estimate(observed, *percentile_interval(means_a - means_b, confidence)),
-        bootstrap_p=probability(means_a - means_b - observed, observed, exact=False).p,
-        randomization=approximate_randomization(scores_a, scores_b, n_resamples=n_exchanges, seed=seed),
+        n=n,
+        a=a,
+        b=b,
+        difference=difference,
+        bootstrap_p=probability(means[2] - difference.value, difference.value, exact=False).p,
+        randomization=probability(exchanged, difference.value, exact),
     )
 
 
-def _two_systems(scores_a: Sequence[Score], scores_b: Sequence[Score]) -> tuple[Floats, Floats]:
-    check_lengths(scores_a=scores_a, scores_b=scores_b)
-    if not len(scores_a):
-        raise ValueError("`scores_a` and `scores_b` must hold at least one score; got none.")
-    return as_complete_floats(scores_a, "scores_a"), as_complete_floats(scores_b, "scores_b")
+@dataclass(frozen=True)
+class SystemTest:
+    """One metric's comparison of two systems, with their names and the metric's signature."""
+
+    metric: str
+    a: str
+    b: str
+    signature: str
+    outcome: SystemComparison
+    alpha: float = 0.05
+
+    @property
+    def better(self) -> str | None:
+        """The name of the significantly better system, None if there is none."""
+        if not self.outcome.significant(self.alpha):
+            return None
+        return self.a if self.outcome.difference.value > 0 else self.b
+
+
+def compare_texts(
+    systems: Mapping[str, Sequence[str]],
+    calls: Sequence[MetricCall],
+    *,
+    references: References | None = None,
+    sources: References | None = None,
+    n_resamples: int = 1000,
+    n_exchanges: int = 10_000,
+    confidence: float = 0.95,
+    alpha: float = 0.05,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> list[SystemTest]:
+    """Score several systems' texts with every metric, and compare the first system with each of the others.
+
+    Parameters
+    ----------
+    systems : mapping of str to sequence of str, each of shape (n,)
+        Name → texts, at least two; names and order are kept, the first system is A of every comparison.
+    calls : sequence of MetricCall
+    references, sources : n texts, or n lists of texts, optional
+        What the metrics compare with.
+    alpha : float
+        A system is better if both tests give p < alpha.
+    n_resamples, n_exchanges, confidence, seed
+        As in :func:`compare_systems`.
+
+    Returns
+    -------
+    list of SystemTest
+        Ordered by metric, then system.
+    """
+    if len(systems) < 2:
+        raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
+    first, *others = systems
+    texts = {name: check_texts("compare", name, own) for name, own in systems.items()}
+    n = len(texts[first])
+    beside = {"references": references, "sources": sources}
+    groups = {key: check_text_groups("compare", key, rows) for key, rows in beside.items() if rows is not None}
+    for name, length in {key: len(rows) for part in (texts, groups) for key, rows in part.items()}.items():
+        if length != n:
+            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {length}")
+    nothing: list[list[str]] = [[]] * n
+    # All systems in one set, so that references are read and encoded once.
+    judged = JudgedSet(
+        "compare",
+        tuple(
+            JudgedText(f"{name}:{row}", text, tuple(own), {}, {"source": source})
+            for name, rows in texts.items()
+            for row, (text, own, source) in enumerate(
+                zip(rows, groups.get("references", nothing), groups.get("sources", nothing), strict=True)
+            )
+        ),
+    )
+    tests = []
+    for label, found in score_judged(judged, calls, progress=progress).items():
+        if None in found.scores:
+            row = found.scores.index(None) % n
+            raise InputError(f"compare: {label}: row {row}: expected a reference or a source, but got none")
+        scores = {name: found.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
+        for other in others:
+            outcome = compare_systems(
+                scores[first],
+                scores[other],
+                n_resamples=n_resamples,
+                n_exchanges=n_exchanges,
+                confidence=confidence,
+                seed=seed,
+            )
+            tests.append(SystemTest(label, first, other, found.signature, outcome, alpha))
+    return tests

@@ -55,7 +55,8 @@ class Texts:
 
     @property
     def _option(self) -> str:
-        return f"--{self.argument.removesuffix('s')}-column"
+        singular = self.argument.removesuffix("s") if self.argument in _USUAL_COLUMNS else self.argument
+        return f"--{singular}-column"
 
     def values(self) -> Iterator[tuple[int, object]]:
         """Every value of the column, with the number of its row."""

@@ -8,17 +8,26 @@ This module imports torch; import it late.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from movers.encoders import load_encoder
+from movers.encoders.load import _device, _find_weights
+from movers.encoders.static import StaticEncoder
+from movers.encoders.windows import Window, batches, windows_over
+from movers.errors import InputError
 
-__all__ = ["CrossEncoder", "cut_in_parallel", "document_windows", "load_cross_encoder"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["CrossEncoder", "cut_in_parallel", "load_cross_encoder"]
+
+Ids = list[int]
 Batch = dict[str, Tensor]
 
 
@@ -34,46 +43,30 @@ def cut_in_parallel(document: int, summary: int, room: int) -> tuple[int, int]:
     return min(document, room - kept), kept
 
 
-def document_windows(document: int, summary: int, room: int) -> list[tuple[int, int]]:
-    """(begin, end) of document windows that fit beside the whole summary, overlapping by half.
-
-    >>> document_windows(10, 2, 6)
-    [(0, 4), (2, 6), (4, 8), (6, 10)]
-    """
-    size = room - summary
-    if size < 2:
-        raise ValueError(f"quality: a summary of {summary} tokens leaves no room for the document in {room}")
-    if document <= size:
-        return [(0, document)]
-    return [(begin, begin + size) for begin in [*range(0, document - size, size // 2), document - size]]
-
-
 class CrossEncoder(nn.Module):
     """A transformer with the paper's fully connected network (128 neurons) on its first token."""
 
-    def __init__(self, transformer: Any, tokenizer: Any, window: int, hidden: int = 128) -> None:
+    def __init__(
+        self, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, window: int, hidden: int = 128
+    ) -> None:
         super().__init__()
         self.transformer = transformer
         self.tokenizer = tokenizer
         self.window = window
+        self.room = window - 3  # tokens of both texts beside the three special ones
         self.hidden = nn.Linear(int(transformer.config.hidden_size), hidden)
         self.output = nn.Linear(hidden, 1)
 
-    def _ids(self, text: str) -> list[int]:
+    def ids(self, text: str) -> Ids:
+        """Token ids of a text, without special tokens."""
         return self.tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
 
-    @property
-    def room(self) -> int:
-        """Tokens of both texts that fit beside the three special ones."""
-        return self.window - 3
-
-    def batch_rows(self, rows: Sequence[tuple[list[int], list[int]]]) -> Batch:
-        """Token ids of (document, summary) rows, framed and padded."""
+    def batch(self, rows: Sequence[tuple[Ids, Ids]]) -> Batch:
+        """(document, summary) rows with special tokens, padded."""
         begin, end = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
         width = max(len(document) + len(summary) for document, summary in rows) + 3
         ids = torch.full((len(rows), width), self.tokenizer.pad_token_id or 0)
-        mask = torch.zeros((len(rows), width), dtype=torch.long)
-        kinds = torch.zeros((len(rows), width), dtype=torch.long)
+        mask, kinds = torch.zeros((2, len(rows), width), dtype=torch.long)
         for place, (document, summary) in enumerate(rows):
             row = [begin, *document, end, *summary, end]
             ids[place, : len(row)] = torch.tensor(row)
@@ -81,59 +74,81 @@ class CrossEncoder(nn.Module):
             kinds[place, len(document) + 2 : len(row)] = 1
         return {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
 
-    def collate_cut(self, pairs: Sequence[tuple[str, str]]) -> Batch:
-        """A batch of (document, summary) with both cut in parallel to the window."""
-        rows = []
-        for document, summary in pairs:
-            first, second = self._ids(document), self._ids(summary)
-            kept = cut_in_parallel(len(first), len(second), self.room)
-            rows.append((first[: kept[0]], second[: kept[1]]))
-        return self.batch_rows(rows)
+    def cut(self, document: str, summary: str) -> tuple[Ids, Ids]:
+        """A row with both texts cut in parallel to the window."""
+        first, second = self.ids(document), self.ids(summary)
+        kept = cut_in_parallel(len(first), len(second), self.room)
+        return first[: kept[0]], second[: kept[1]]
 
-    def windows(self, document: str, summary: str) -> list[list[tuple[list[int], list[int]]]]:
+    def windows(self, document: Ids, summary: Ids) -> list[list[tuple[Ids, Ids]]]:
         """All of both texts: for each part of the summary the windows of the document, each beside that part."""
-        first, second = self._ids(document), self._ids(summary)
         # a summary that would leave the document less than half of the room is read in parts of that size
-        step = max(1, self.room // 2)
-        parts = [second[begin : begin + step] for begin in range(0, max(1, len(second)), step)]
-        return [
-            [(first[begin:end], part) for begin, end in document_windows(len(first), len(part), self.room)]
-            for part in parts
-        ]
+        step, rows = max(1, self.room // 2), []
+        for begin in range(0, max(1, len(summary)), step):
+            part = summary[begin : begin + step]
+            windows = windows_over(0, len(document), self.room - len(part))
+            rows.append([(document[window.begin : window.end], part) for window in windows])
+        return rows
 
     def forward(self, batch: Batch) -> Tensor:
-        inputs = dict(batch)
+        inputs = {name: value.to(self.output.weight.device) for name, value in batch.items()}
         if getattr(self.transformer.config, "type_vocab_size", 0) < 2:
             inputs.pop("token_type_ids")
-        first = self.transformer(**inputs).last_hidden_state[:, 0]
+        first = self.transformer(**inputs).last_hidden_state[:, 0].float()
         return self.output(torch.relu(self.hidden(first))).squeeze(-1)
+
+    def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_tokens: int | None = None) -> list[float]:
+        """Scores in [0, 1] of (document, summary) rows; a batch has at most `batch_tokens` tokens with padding."""
+        budget = batch_tokens or (2048 if self.output.weight.device.type == "cpu" else 32768)
+        lengths = [len(document) + len(summary) for document, summary in rows]
+        longest_first = sorted(range(len(rows)), key=lambda place: -lengths[place])
+        scores = [0.0] * len(rows)
+        windows = (Window(place, 0, lengths[place], 0, lengths[place]) for place in longest_first)
+        for places in ([window.text for window in batch] for batch in batches(windows, 3, budget)):
+            with torch.inference_mode():
+                found = self(self.batch([rows[place] for place in places])).double().sigmoid().tolist()
+            for place, score in zip(places, found, strict=True):
+                scores[place] = score
+        return scores
+
+    def save_parts(self, folder: Path) -> None:
+        """Write what is needed beside the weights to build it again."""
+        self.transformer.config.to_json_file(folder / "transformer.json", use_diff=False)
+        self.tokenizer.save_pretrained(folder / "tokenizer")
+
+    def placed(self, device: str | None, dtype: str) -> CrossEncoder:
+        """Itself on a device, the transformer in a precision; a copy if that differs from where it is."""
+        target, precision, here = torch.device(_device(device)), getattr(torch, dtype), self.output.weight.device
+        stays = target.type == here.type and target.index in (None, here.index)
+        if stays and self.transformer.dtype == precision:
+            return self
+        copied = copy.deepcopy(self).to(target)
+        copied.transformer.to(precision)
+        return copied
 
 
 def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
     """A cross-encoder on a copy of the named transformer; `name` may be the folder of a saved one."""
-    import copy
-
     import transformers
 
-    if Path(name).is_dir() and (Path(name) / "transformer.json").is_file():
-        folder = Path(name)
+    folder = Path(name)
+    if (folder / "transformer.json").is_file():
         config = transformers.AutoConfig.from_pretrained(folder / "transformer.json")
         model = transformers.AutoModel.from_config(config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer")
         limit = int(getattr(config, "max_position_embeddings", 512))
     else:
         encoder = load_encoder(name)
-        if not hasattr(encoder, "tokenize"):
-            raise ValueError("train quality: unit: 'cross' needs a transformer, as 'all-MiniLM-L6-v2'")
+        if isinstance(encoder, StaticEncoder):
+            raise InputError(f"train quality: unit: 'cross' needs a transformer as encoder, but got {name!r}")
         model = copy.deepcopy(encoder.model)
         limit = encoder.max_window
-        from movers.encoders import _find_weights
-
         source, _, _ = _find_weights(name, None)
         tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-    for parameter in model.parameters():
-        parameter.requires_grad_(True)
+    if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
+        raise InputError(f"train quality: unit: 'cross' needs an encoder with [CLS] and [SEP], but got {name!r}")
+    model.requires_grad_(True)
     chosen = limit if window is None else window
     if not 16 <= chosen <= limit:
-        raise ValueError(f"train quality: window: expected 16 to {limit} tokens, but got {chosen}")
+        raise InputError(f"train quality: window: expected 16 to {limit} tokens, but got {chosen}")
     return CrossEncoder(model, tokenizer, chosen)

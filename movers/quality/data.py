@@ -1,76 +1,68 @@
-"""Documents with summaries, from files or the Hub; split so that no document stands on two sides."""
+"""Documents with summaries, from files or the Hub; split so that no document is on two sides."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from movers import io
+from movers.errors import InputError
 from movers.inputs import check_text
 
-__all__ = ["SPLITS", "DocumentSummary", "data_digest", "read_pairs", "split_rows"]
+__all__ = ["SPLITS", "Pair", "data_digest", "read_pairs", "split_rows"]
 
 SPLITS = ("train", "validation", "test")
 # Names that data sets give the two columns, the likeliest first.
-_SOURCE_COLUMNS = ("source", "document", "article", "text", "dialogue", "report", "description")
-_SUMMARY_COLUMNS = ("summary", "highlights", "abstract", "target", "headline")
+_USUAL_COLUMNS = {
+    "source": ("source", "document", "article", "text", "dialogue", "report", "description"),
+    "summary": ("summary", "highlights", "abstract", "target", "headline"),
+}
+_COMMAND = "train quality"
+_FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz", ".txt")
 
 
 @dataclass(frozen=True)
-class DocumentSummary:
-    """A document and a good summary of it."""
+class Pair:
+    """A document with a good summary; also as sentences, once they are needed."""
 
-    source: str
+    document: str
     summary: str
+    document_sentences: tuple[str, ...] = ()
+    summary_sentences: tuple[str, ...] = ()
 
 
-def _column(names: Iterable[str], wanted: str | None, known: Sequence[str], what: str) -> str:
+def _column(where: str, names: Iterable[str], wanted: str | None, what: str) -> str:
     names = list(names)
-    if wanted is not None:
-        if wanted not in names:
-            raise ValueError(f"quality: data: expected a column {wanted!r} ({what}), but it has {', '.join(names)}")
-        return wanted
-    for name in known:
-        if name in names:
-            return name
-    raise ValueError(
-        f"quality: data: expected a column of {what} ({', '.join(known)}), but it has {', '.join(names)}; "
-        f"name it with {what}_column"
-    )
-
-
-def _rows(data: str, split: str) -> list[Mapping[str, Any]]:
-    path = Path(data)
-    if path.is_file():
-        name = path.name.removesuffix(".gz")
-        if name.endswith((".jsonl", ".json")):
-            opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-            with opened as file:
-                if name.endswith(".json"):
-                    return list(json.load(file))
-                return [json.loads(line) for line in file if line.strip()]
-        if name.endswith((".csv", ".parquet", ".arrow")):
-            import datasets
-
-            kind = name.rsplit(".", 1)[-1]
-            return list(datasets.load_dataset(kind, data_files=str(path), split="train"))
-        raise ValueError(
-            f"quality: data: expected a file of jsonl, json, csv, parquet or arrow (jsonl and json also gzip'd), "
-            f"but got {path.name!r}"
+    usual = _USUAL_COLUMNS[what]
+    found = next((name for name in ([wanted] if wanted is not None else usual) if name in names), None)
+    if found is None:
+        expected = f"a column {wanted!r}" if wanted is not None else f"one of the columns {', '.join(usual)}"
+        raise InputError(
+            f"{_COMMAND}: data: {where}: expected {expected} for the {what}, but got {', '.join(names)}; "
+            f"name it with --{what}-column"
         )
-    if data.startswith((".", os.sep, "~")) or data.endswith((".jsonl", ".json", ".csv", ".parquet", ".gz")):
-        raise FileNotFoundError(f"quality: data: {data!r} looks like a file, but there is none of that name")
+    return found
+
+
+def _records(data: str, split: str) -> Iterable[dict[str, object]]:
+    if Path(data).exists() or data == "-" or data.startswith((".", os.sep, "~")) or data.endswith(_FILES):
+        return io.read_records(data)
     import datasets
 
     name, _, configuration = data.partition(":")
-    return list(datasets.load_dataset(name, configuration or None, split=split))
+    try:
+        return datasets.load_dataset(name, configuration or None, split=split)
+    except (OSError, ValueError) as error:  # no such set, configuration or split; no connection
+        raise InputError(
+            f"{_COMMAND}: data: {data!r} is neither a file nor a data set that the Hub gave: {str(error)[:200]}"
+        ) from error
 
 
 def read_pairs(
@@ -80,83 +72,71 @@ def read_pairs(
     summary_column: str | None = None,
     split: str = "train",
     limit: int | None = None,
-) -> list[DocumentSummary]:
-    """Read one or several sets; rows with a blank document or summary are left out.
+) -> list[Pair]:
+    """Read one or several data sets; rows with a blank document or summary are left out.
 
     Parameters
     ----------
     data
-        A file (JSON Lines, JSON, CSV, Parquet, Arrow; the first two also gzip'd) or the name of a Hub data set,
-        `name` or `name:configuration`; or a list of these.
+        A file (JSON Lines, JSON, CSV, TSV, Parquet, Arrow; also gzip'd) or a Hub data set, `name` or
+        `name:configuration`; or a list of these.
     source_column, summary_column
-        Found by their usual names if None.
+        Columns of documents and summaries; found by their usual names if None.
     split
         Split of a Hub data set.
     limit
-        Take the first so many rows of each set.
+        Number of rows to take from the beginning of each data set.
     """
     pairs = []
-    for one in [data] if isinstance(data, str) else list(data):
-        rows = _rows(one, split)
-        if not rows:
-            raise ValueError(f"quality: data: {one!r} has no rows")
-        source = _column(rows[0], source_column, _SOURCE_COLUMNS, "source")
-        summary = _column(rows[0], summary_column, _SUMMARY_COLUMNS, "summary")
-        for number, row in enumerate(rows[:limit]):
-            texts = [check_text("quality", column, str(number), row.get(column)) for column in (source, summary)]
-            if all(text.strip() for text in texts):
-                pairs.append(DocumentSummary(*texts))
+    for one in [data] if isinstance(data, str) else data:
+        columns: list[str] = []
+        for number, row in enumerate(islice(_records(one, split), limit)):
+            if not columns:
+                wanted = {"source": source_column, "summary": summary_column}
+                columns = [_column(one, row, name, what) for what, name in wanted.items()]
+            document, summary = (check_text(_COMMAND, name, str(number), row.get(name)) for name in columns)
+            if document.strip() and summary.strip():
+                pairs.append(Pair(document, summary))
+        if not columns:
+            raise InputError(f"{_COMMAND}: data: {one!r} has no rows")
     return pairs
 
 
-def data_digest(pairs: Sequence[DocumentSummary]) -> str:
-    """SHA-256 over the rows, in order: what a training record names its data by."""
+def data_digest(pairs: Sequence[Pair]) -> str:
+    """SHA-256 over the rows, in order; the training record identifies its data by it."""
     total = hashlib.sha256()
     for pair in pairs:
-        total.update(json.dumps([pair.source, pair.summary]).encode())
+        total.update(json.dumps([pair.document, pair.summary]).encode())
     return total.hexdigest()
 
 
 def split_rows(
-    pairs: Sequence[DocumentSummary], seed: int = 0, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    pairs: Sequence[Pair], seed: int = 0, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
 ) -> dict[str, list[int]]:
     """Rows of the training, validation and test side; rows of one document, or of one summary, stay together.
 
-    >>> rows = [DocumentSummary(f"d{i // 2}", f"s{i}") for i in range(20)]
-    >>> sides = split_rows(rows)
-    >>> {name: len(side) for name, side in sides.items()}
+    >>> rows = [Pair(f"d{i // 2}", f"s{i}") for i in range(20)]
+    >>> {name: len(side) for name, side in split_rows(rows).items()}
     {'train': 16, 'validation': 2, 'test': 2}
     """
-    groups: dict[str, int] = {}
-    parents: list[int] = []
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def root(node: int) -> int:
-        while parents[node] != node:
-            parents[node] = parents[parents[node]]
-            node = parents[node]
-        return node
-
-    owners = []
-    for pair in pairs:
-        nodes = []
-        for key in ("d" + pair.source.strip(), "s" + pair.summary.strip()):
-            if key not in groups:
-                groups[key] = len(parents)
-                parents.append(len(parents))
-            nodes.append(groups[key])
-        parents[root(nodes[1])] = root(nodes[0])
-        owners.append(nodes[0])
-    members: dict[int, list[int]] = {}
-    for row, node in enumerate(owners):
-        members.setdefault(root(node), []).append(row)
-    # The order of the groups must not hang on which rows stand before them alone: shuffle them with the seed.
-    order = np.random.default_rng([seed, 80]).permutation(len(members))
-    listed = list(members.values())
+    # a graph of texts, with an edge for every row; its components must not be divided
+    nodes: dict[tuple[str, str], int] = {}
+    documents = [nodes.setdefault(("document", pair.document.strip()), len(nodes)) for pair in pairs]
+    summaries = [nodes.setdefault(("summary", pair.summary.strip()), len(nodes)) for pair in pairs]
+    graph = coo_array((np.ones(len(pairs)), (documents, summaries)), shape=(len(nodes), len(nodes)))
+    _, labels = connected_components(graph, directed=False)
+    groups: dict[int, list[int]] = {}
+    for row, label in enumerate(labels[documents].tolist()):
+        groups.setdefault(label, []).append(row)
+    listed = list(groups.values())
     sides: dict[str, list[int]] = {name: [] for name in SPLITS}
     bounds = np.cumsum(shares) * len(pairs)
     taken = 0
-    for group in (listed[place] for place in order):
+    for place in np.random.default_rng([seed, 80]).permutation(len(listed)):
         side = next((name for name, bound in zip(SPLITS, bounds, strict=True) if taken + 0.5 <= bound), SPLITS[-1])
-        sides[side] += group
-        taken += len(group)
+        sides[side] += listed[place]
+        taken += len(listed[place])
     return {name: sorted(rows) for name, rows in sides.items()}

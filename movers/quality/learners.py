@@ -1,75 +1,66 @@
-"""What the training loop asks of a model: logits of samples. One kind reads stored vectors, the other reads texts.
+"""What the training loop asks of a model of summary quality. One kind reads stored vectors, the other reads texts.
 
 This module imports torch; import it late.
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
+from movers import io
 from movers.encoders import load_encoder
+from movers.encoders.static import StaticEncoder
+from movers.errors import InputError
+from movers.quality.alignment import Floats, align
 from movers.quality.cross import CrossEncoder, load_cross_encoder
-from movers.quality.heads import AlignHead, Head, LossFunction, PairInput, align, build_head
-from movers.quality.negatives import Pair, Sample
-from movers.quality.vectors import EncodedText, Unit, VectorStore, split_units
+from movers.quality.data import Pair
+from movers.quality.faults import Sample
+from movers.quality.heads import AlignHead, Head, Loss, PairInput, build_head, sample_losses
+from movers.quality.store import StoreKind, VectorStore
+from movers.quality.units import TextVectors, reading_window, split_units
 from movers.texts import is_visible
 
 if TYPE_CHECKING:
+    from movers.quality.model import ModelConfig
     from movers.quality.training import TrainingOptions
 
-__all__ = ["CrossLearner", "Learner", "VectorLearner", "build_learner"]
+__all__ = ["CrossLearner", "SampleLearner", "VectorLearner", "build_learner", "evaluate_samples"]
+
+Samples = dict[str, list[Sample]]  # of each side
 
 
-class Learner(Protocol):
-    """A module and how samples reach it."""
+def evaluate_samples(predicted: Sequence[float], samples: Sequence[Sample]) -> dict[str, float]:
+    """Accuracy on own and cross pairs (threshold one half), Pearson correlation with the labels of mutated ones.
 
-    rate: float
-    config: dict[str, Any]
-
-    @property
-    def module(self) -> nn.Module:
-        """What learns."""
-        ...
-
-    def lengths(self, samples: Sequence[Sample]) -> list[int]:
-        """What to sort by so that a batch pads little."""
-        ...
-
-    def logits(self, samples: Sequence[Sample]) -> Tensor:
-        """(B,) logits."""
-        ...
-
-    def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
-        """What a step of training lowers."""
-        ...
-
-    def predict(self, samples: Sequence[Sample]) -> list[float]:
-        """Scores in [0, 1], without gradient, in evaluation mode."""
-        ...
-
-
-def _predict(learner: Learner, samples: Sequence[Sample], size: int = 64) -> list[float]:
-    learner.module.eval()
-    order = np.argsort(learner.lengths(samples), kind="stable")
-    scores = np.zeros(len(samples))
-    with torch.inference_mode():
-        for begin in range(0, len(order), size):
-            chosen = order[begin : begin + size]
-            scores[chosen] = learner.logits([samples[place] for place in chosen]).double().sigmoid().numpy()
-    # a blank summary is 0 by definition; the network never judges one
-    return [float(score) if is_visible(samples[place].summary) else 0.0 for place, score in enumerate(scores)]
-
-
-def _labels(samples: Sequence[Sample]) -> Tensor:
-    return torch.tensor([sample.label for sample in samples])
+    `mutation` is over added, deleted and replaced samples together; a measure is left out where there is no such
+    sample.
+    """
+    scores = np.asarray(predicted)
+    labels = np.array([sample.label for sample in samples])
+    kinds = np.array([sample.kind for sample in samples])
+    out: dict[str, float] = {}
+    crossed, own = kinds == "cross", kinds == "original"
+    if crossed.any():  # own and cross pairs count alike, whatever other kinds there are
+        out["cross_accuracy"] = float(np.mean([np.mean(scores[crossed] < 0.5), np.mean(scores[own] >= 0.5)]))
+    chosen = {"mutation_pearson": np.isin(kinds, ("add", "delete", "replace"))}
+    for kind in dict.fromkeys(kinds.tolist()):
+        if kind not in ("cross", "original", "extract"):
+            chosen[f"{kind}_pearson"] = kinds == kind
+    chosen["pearson"] = np.ones(len(samples), dtype=bool)
+    for name, places in chosen.items():
+        enough = places.sum() > 2 or name == "pearson"
+        if enough and np.ptp(labels[places]) > 0 and np.ptp(scores[places]) > 0:
+            out[name] = float(np.corrcoef(scores[places], labels[places])[0, 1])
+    return out
 
 
 def covering_length(counts: Sequence[int], share: float = 0.8) -> int:
@@ -81,110 +72,170 @@ def covering_length(counts: Sequence[int], share: float = 0.8) -> int:
     return max(1, int(np.sort(np.asarray(counts))[max(0, int(np.ceil(share * len(counts))) - 1)]))
 
 
+class SampleLearner(abc.ABC):
+    """A `movers.training.Learner` of samples: batches, loss and validation are the same for all models."""
+
+    module: Head | CrossEncoder
+    default_rate: float
+    config: ModelConfig
+    predict_batch: int = 64
+
+    def __init__(self, options: TrainingOptions, samples: Samples) -> None:
+        self._options = options
+        self._samples = samples
+        # the paper: cross-entropy for pairing (and for mixtures, with soft labels), square error for one mutation
+        self._loss: Loss = "squared_error" if options.negatives in ("add", "delete", "replace") else "cross_entropy"
+
+    @abc.abstractmethod
+    def length(self, sample: Sample) -> int:
+        """What to sort by so that batches need little padding."""
+
+    @abc.abstractmethod
+    def logits(self, samples: Sequence[Sample]) -> Tensor:
+        """(B,) logits."""
+
+    def loss(self, batch: Sequence[Sample]) -> Tensor:
+        labels = torch.tensor([sample.label for sample in batch])
+        return sample_losses(self.logits(batch), labels, self._loss).mean()
+
+    def batches(self, epoch: int) -> list[list[Sample]]:
+        """Shuffled batches of samples of similar length (sorted inside pools of 16 batches)."""
+        samples, size = self._samples["train"], self._options.batch
+        rng = np.random.default_rng([self._options.seed, epoch, 1])
+        order = [samples[place] for place in rng.permutation(len(samples))]
+        batches = []
+        for begin in range(0, len(order), 16 * size):
+            pool = sorted(order[begin : begin + 16 * size], key=self.length)
+            batches += [pool[place : place + size] for place in range(0, len(pool), size)]
+        return [batches[place] for place in rng.permutation(len(batches))]
+
+    def predict(self, samples: Sequence[Sample]) -> list[float]:
+        """Scores in [0, 1], without gradient, in evaluation mode; a blank summary scores 0."""
+        self.module.eval()
+        order = np.argsort([self.length(sample) for sample in samples], kind="stable")
+        scores = np.zeros(len(samples))
+        with torch.inference_mode():
+            for begin in range(0, len(order), self.predict_batch):
+                chosen = order[begin : begin + self.predict_batch]
+                scores[chosen] = self.logits([samples[place] for place in chosen]).double().sigmoid().numpy()
+        return [
+            float(score) if is_visible(sample.summary) else 0.0 for score, sample in zip(scores, samples, strict=True)
+        ]
+
+    def validate(self) -> dict[str, float]:
+        samples = self._samples["validation"]
+        predicted = torch.tensor(self.predict(samples), dtype=torch.float64).clamp(1e-7, 1 - 1e-7)
+        labels = torch.tensor([sample.label for sample in samples]).double()
+        loss = float(sample_losses(predicted.logit(), labels, self._loss).mean())
+        found = evaluate_samples(predicted.tolist(), samples)
+        return {"validation_loss": loss, **{f"validation_{name}": value for name, value in found.items()}}
+
+
 _NOTHING = np.zeros((0, 0), np.float32)
-_UNREAD = EncodedText(("",), _NOTHING, _NOTHING, np.zeros(0, np.int64))  # stands for a document that need not be read
+_UNREAD = TextVectors(("",), _NOTHING, _NOTHING, np.zeros(0, np.int64))  # a document that need not be read
 
 
-class VectorLearner:
-    """A head over vectors that were computed once and lie in a store on disk."""
+class VectorLearner(SampleLearner):
+    """A head over vectors that were computed once and are stored on disk."""
+
+    module: Head
+    default_rate = 1e-3
 
     def __init__(
         self,
         options: TrainingOptions,
         pairs: Sequence[Pair],
-        samples: dict[str, list[Sample]],
-        folder: Path,
-        progress: bool | None,
+        samples: Samples,
+        vectors: Path,
+        progress: bool | None = None,
     ) -> None:
+        super().__init__(options, samples)
         encoder = load_encoder(options.encoder, progress=progress)
-        static = not hasattr(encoder, "tokenize")
-        unit: Unit = options.unit or ("words" if static else "sentences")
-        if unit == "words" and not static:
-            raise ValueError("train quality: unit: 'words' needs an encoder of static word vectors, as 'wordllama'")
-        if unit == "sentences" and static:
-            raise ValueError("train quality: unit: 'sentences' needs a contextual encoder, as 'all-MiniLM-L6-v2'")
-        self.rate = 1e-3
-        self._lang = options.lang
-        self._unit: Unit = unit
-        self._documents = [split_units(pair.document, unit, options.lang) for pair in pairs]
+        unit, lang = options.unit, options.lang
+        if unit is None or options.head is None or isinstance(encoder, StaticEncoder) != (unit == "words"):
+            needs = "static word vectors, as 'wordllama'" if unit == "words" else "a transformer, as 'all-MiniLM-L6-v2'"
+            raise InputError(f"train quality: unit: {unit!r} needs {needs}, but got the encoder {options.encoder!r}")
+        self._documents = [split_units(pair.document, unit, lang) for pair in pairs]
         everything = [sample for side in samples.values() for sample in side]
-        self._summaries = {sample.summary: split_units(sample.summary, unit, options.lang) for sample in everything}
-        dimension = int(encoder.dimension if static else encoder.model.config.hidden_size)
-        training = samples["train"]
-        rows = sorted({sample.row for sample in training})
-        lengths = (
-            covering_length([len(self._documents[row]) for row in rows]),
-            covering_length([len(self._summaries[sample.summary]) for sample in training if sample.kind == "original"]),
-        )
-        self.config: dict[str, Any] = {
+        self._summaries = {sample.summary: split_units(sample.summary, unit, lang) for sample in everything}
+        dimension = int(encoder.dimension if isinstance(encoder, StaticEncoder) else encoder.model.config.hidden_size)
+        self.config = {
             "unit": unit,
             "encoder": options.encoder,
             "encoder_identity": encoder.identity,
             "head": options.head,
             "dimension": dimension,
-            "lang": options.lang,
+            "lang": lang,
         }
         if options.head != "align":
-            self.config |= {"document_length": lengths[0], "summary_length": lengths[1]}
-        self.module: Head = build_head(self.config)
-        self._store = VectorStore(folder / encoder.identity.replace("/", "_"), dimension, self.module.reads_tokens)
+            training = samples["train"]
+            own = [self._summaries[sample.summary] for sample in training if sample.kind == "original"]
+            documents = [self._documents[row] for row in {sample.row for sample in training}]
+            self.config["document_length"] = covering_length(list(map(len, documents)))
+            self.config["summary_length"] = covering_length(list(map(len, own)))
+        self.module = build_head(self.config)
+        tokens = self.module.reads_tokens
+        kind = StoreKind(encoder.identity, dimension, unit, lang, tokens, reading_window(encoder))
+        self._store = VectorStore(vectors / kind.folder_name, kind)
         units = [*self._documents, *self._summaries.values()]
-        self._store.fill((part for parts in units for part in parts), encoder, unit, progress=progress)
-        self._features: dict[tuple[int, str], NDArray[np.float32]] = {}
-        self._read: dict[int, EncodedText] = {}
+        self._store.fill((part for parts in units for part in parts), encoder, progress=progress)
+        self._features: dict[tuple[int, str], Floats] = {}
+        self._document = lru_cache(4096)(self._read_document)  # several samples share a document
         if isinstance(self.module, AlignHead):
             self._measure(everything, self.module, progress)
 
+    def _read_document(self, row: int) -> TextVectors:
+        return self._store.text(self._documents[row][: self.config.get("document_length")])
+
     def _measure(self, samples: Sequence[Sample], head: AlignHead, progress: bool | None) -> None:
         """Alignment features of every sample, once; they do not change while the head learns."""
-        from tqdm import tqdm
-
-        disable = None if progress is None else not progress
         row, document = -1, _UNREAD
-        for sample in tqdm(samples, desc="align", unit=" pairs", disable=disable):
-            summary = self._store.text(self._summaries[sample.summary])
-            if summary.blank:
-                continue
-            if sample.row != row:  # samples of a document stand together: make its vectors floats once
-                row, stored = sample.row, self._store.text(self._documents[sample.row])
-                document = replace(stored, tokens=np.asarray(stored.tokens, np.float32))
-            self._features[sample.row, sample.summary] = align(document, summary).features
+        with io.progress_bar(len(samples), desc="align", unit=" pairs", progress=progress) as bar:
+            for sample in samples:
+                bar.update(1)
+                summary = self._store.text(self._summaries[sample.summary])
+                if summary.blank:
+                    continue
+                if sample.row != row:  # samples of a document are neighbours: convert its vectors once
+                    row, stored = sample.row, self._store.text(self._documents[sample.row])
+                    document = replace(stored, tokens=np.asarray(stored.tokens, np.float32))
+                self._features[sample.row, sample.summary] = align(document, summary).features
         head.calibrate(np.stack(list(self._features.values())))
 
-    def _input(self, sample: Sample) -> PairInput:
-        document = self._documents[sample.row]
-        # with the features at hand, `align` has no need of the document's vectors
-        known = self._features.get((sample.row, sample.summary))
-        if known is not None:
-            stored = _UNREAD
-        elif sample.row in self._read:
-            stored = self._read[sample.row]
-        else:  # a sequence head cuts the document anyway
-            stored = self._read[sample.row] = self._store.text(document[: self.config.get("document_length")])
-        return PairInput(stored, self._store.text(self._summaries[sample.summary]), known)
+    def inputs(self, samples: Sequence[Sample]) -> list[PairInput]:
+        """What the head reads of each sample."""
+        found = []
+        for sample in samples:
+            features = self._features.get((sample.row, sample.summary))
+            # with the features known, the aligning head does not need the document's vectors
+            document = self._document(sample.row) if features is None else _UNREAD
+            found.append(PairInput(document, self._store.text(self._summaries[sample.summary]), features))
+        return found
 
-    def lengths(self, samples: Sequence[Sample]) -> list[int]:
-        return [len(sample.summary) for sample in samples]
+    def length(self, sample: Sample) -> int:
+        return len(sample.summary)
 
     def logits(self, samples: Sequence[Sample]) -> Tensor:
-        return self.module(self.module.collate([self._input(sample) for sample in samples]))
+        return self.module(self.module.collate(self.inputs(samples)))
 
-    def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
-        batch = self.module.collate([self._input(sample) for sample in samples])
-        return self.module.loss(batch, _labels(samples), [sample.kind for sample in samples], loss_of)
-
-    def predict(self, samples: Sequence[Sample]) -> list[float]:
-        return _predict(self, samples)
+    def loss(self, batch: Sequence[Sample]) -> Tensor:
+        labels = torch.tensor([sample.label for sample in batch])
+        kinds = [sample.kind for sample in batch]
+        return self.module.loss(self.module.collate(self.inputs(batch)), labels, kinds, self._loss)
 
 
-class CrossLearner:
+class CrossLearner(SampleLearner):
     """A transformer that reads document and summary together, fine-tuned from end to end."""
 
-    def __init__(self, options: TrainingOptions, pairs: Sequence[Pair]) -> None:
-        self.module: CrossEncoder = load_cross_encoder(options.encoder, options.window)
-        self.rate = 3e-5
+    module: CrossEncoder
+    default_rate = 3e-5
+    predict_batch = 16
+
+    def __init__(self, options: TrainingOptions, pairs: Sequence[Pair], samples: Samples) -> None:
+        super().__init__(options, samples)
+        self.module = load_cross_encoder(options.encoder, options.window)
         self._pairs = pairs
-        self.config: dict[str, Any] = {
+        self.config = {
             "unit": "cross",
             "encoder": options.encoder,
             "head": "fc",
@@ -192,28 +243,18 @@ class CrossLearner:
             "lang": options.lang,
         }
 
-    def lengths(self, samples: Sequence[Sample]) -> list[int]:
-        return [len(self._pairs[sample.row].document) + len(sample.summary) for sample in samples]
+    def length(self, sample: Sample) -> int:
+        return len(self._pairs[sample.row].document) + len(sample.summary)
 
     def logits(self, samples: Sequence[Sample]) -> Tensor:
-        texts = [(self._pairs[sample.row].document, sample.summary) for sample in samples]
-        return self.module(self.module.collate_cut(texts))
-
-    def loss(self, samples: Sequence[Sample], loss_of: LossFunction) -> Tensor:
-        return loss_of(self.logits(samples), _labels(samples)).mean()
-
-    def predict(self, samples: Sequence[Sample]) -> list[float]:
-        return _predict(self, samples, size=16)
+        rows = [self.module.cut(self._pairs[sample.row].document, sample.summary) for sample in samples]
+        return self.module(self.module.batch(rows))
 
 
 def build_learner(
-    options: TrainingOptions,
-    pairs: Sequence[Pair],
-    samples: dict[str, list[Sample]],
-    folder: Path,
-    progress: bool | None,
-) -> Learner:
-    """The learner that the options ask for."""
+    options: TrainingOptions, pairs: Sequence[Pair], samples: Samples, vectors: Path, progress: bool | None
+) -> VectorLearner | CrossLearner:
+    """The learner for the unit that the options name."""
     if options.unit == "cross":
-        return CrossLearner(options, pairs)
-    return VectorLearner(options, pairs, samples, folder, progress)
+        return CrossLearner(options, pairs, samples)
+    return VectorLearner(options, pairs, samples, vectors, progress)

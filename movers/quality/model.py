@@ -7,146 +7,177 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from movers.encoders.cache import replace_file, sha256_of
+from movers import io
+from movers.encoders.cache import sha256_of
+from movers.errors import InputError
+from movers.quality.units import Unit
+from movers.training import Curve, best_entry
 from movers.version import VERSION
 
 if TYPE_CHECKING:
-    from movers.quality.training import TrainingOptions
+    from movers.quality.cross import CrossEncoder
+    from movers.quality.heads import Head
 
-__all__ = ["SHIPPED", "QualityModel", "check_model", "load_model", "save_model"]
+__all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "find_model", "load_model",
+           "save_model"]  # fmt: skip
 
 #: The name of the model that comes with the package.
 SHIPPED = "shipped"
+HeadName = Literal["fc", "cnn", "lstm", "align"]
 _FORMAT = 2  # 1 had the weights of the features on another scale
 _METRIC = "reference_free_summary_quality"
 
 
-@dataclass(frozen=True)
+class ModelConfig(TypedDict, total=False):
+    """What a model is built from."""
+
+    unit: Unit
+    encoder: str
+    encoder_identity: str
+    head: HeadName
+    dimension: int
+    lang: str
+    document_length: int
+    summary_length: int
+    window: int
+    metric: str
+    format: int
+    movers: str
+
+
+class DataRecord(TypedDict):
+    digest: str
+    documents: int
+    sources: list[dict[str, object]]
+
+
+class TrainingRecord(TypedDict, total=False):
+    """How a model was trained."""
+
+    data: DataRecord
+    sides: dict[str, int]
+    samples: dict[str, int]
+    options: dict[str, object]
+    parameters: int
+    curve: Curve
+    test: dict[str, float]
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
 class QualityModel:
-    """A head (or cross-encoder) with its configuration, ready to score.
+    """A head or cross-encoder in evaluation mode; `digest` is the SHA-256 of its weights."""
 
-    Attributes
-    ----------
-    module : torch module in evaluation mode
-    config : what it was built from: unit, encoder, head, sizes
-    record : how it was trained
-    digest : SHA-256 of the weights
-    """
-
-    module: Any
-    config: dict[str, Any]
+    module: Head | CrossEncoder
+    config: ModelConfig
     digest: str
     name: str = SHIPPED
-    record: dict[str, Any] = field(default_factory=dict, compare=False)
+    record: TrainingRecord = field(default_factory=TrainingRecord)
 
     @property
     def identity(self) -> str:
         return f"{self.name}@{self.digest[:8]}"
 
 
-def save_model(folder: Path, learner: Any, options: TrainingOptions, record: dict[str, Any]) -> QualityModel:
-    """Write the folder of a trained learner and return the model as it would be loaded."""
-    from safetensors.torch import save_file
+def save_model(folder: Path, module: Head | CrossEncoder, config: ModelConfig, record: TrainingRecord) -> QualityModel:
+    """Write the folder of a trained module and return the model as it is loaded from there."""
+    from safetensors.torch import save
+
+    from movers.quality.cross import CrossEncoder
 
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: value.detach().cpu().contiguous() for name, value in learner.module.state_dict().items()}
-    unfinished = folder / "model.tmp"
-    save_file(weights, unfinished, metadata={"format": "pt"})
-    unfinished.replace(folder / "model.safetensors")
-    if learner.config["unit"] == "cross":
-        learner.module.transformer.config.to_json_file(folder / "transformer.json", use_diff=False)
-        learner.module.tokenizer.save_pretrained(folder / "tokenizer")
-    config = {**learner.config, "metric": _METRIC, "format": _FORMAT, "movers": VERSION}
-    replace_file(folder / "config.json", json.dumps(config, indent=1).encode())
-    replace_file(folder / "record.json", json.dumps(record, indent=1).encode())
-    replace_file(folder / "README.md", _card(config, record).encode())
+    weights = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
+    io.write_file(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
+    if isinstance(module, CrossEncoder):
+        module.save_parts(folder)
+    config = {**config, "metric": _METRIC, "format": _FORMAT, "movers": VERSION}
+    io.write_file(folder / "record.json", json.dumps(record, indent=1))
+    io.write_file(folder / "README.md", _card(config, record))
+    io.write_file(folder / "config.json", json.dumps(config, indent=1))  # last: without it the folder is no model
     return load_model(folder)
 
 
-def check_model(model: Any) -> None:
-    """Raise if `model` names no model; loads nothing."""
+def find_model(model: object) -> QualityModel | Path:
+    """The folder that `model` names, or a model itself; loads nothing. An error if it names none."""
     if isinstance(model, QualityModel):
-        return
+        return model
     if not isinstance(model, str | Path):
-        raise TypeError(
+        raise InputError(
             f"{_METRIC}: model: expected 'shipped', a folder or a QualityModel, but got {type(model).__name__}"
         )
-    folder = _folder(model)
+    shipped = str(model) == SHIPPED
+    folder = (Path(str(resources.files("movers.quality"))) / "shipped" if shipped else Path(model)).resolve()
     if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
-        raise FileNotFoundError(
+        raise InputError(
             f"{_METRIC}: model: expected 'shipped' or a folder with config.json and model.safetensors, "
             f"as `movers train quality` writes it, but got {str(model)!r}"
         )
+    return folder
 
 
-def _folder(model: str | Path) -> Path:
-    return Path(str(resources.files("movers.quality") / "shipped")) if str(model) == SHIPPED else Path(model)
-
-
-def load_model(model: str | Path | QualityModel = SHIPPED) -> QualityModel:
+def load_model(model: object = SHIPPED) -> QualityModel:
     """The shipped model by its name, a saved one by its folder, or a model itself."""
-    check_model(model)
-    if isinstance(model, QualityModel):
-        return model
-    folder = _folder(model)
-    digest = sha256_of(folder / "model.safetensors")
-    return _load(str(folder.resolve()), digest, SHIPPED if str(model) == SHIPPED else folder.resolve().name)
+    folder = find_model(model)
+    if isinstance(folder, QualityModel):
+        return folder
+    name = SHIPPED if str(model) == SHIPPED else folder.name
+    return _load(str(folder), name, sha256_of(folder / "model.safetensors"), sha256_of(folder / "config.json"))
 
 
 @lru_cache(maxsize=4)
-def _load(folder: str, digest: str, name: str) -> QualityModel:
+def _load(folder: str, name: str, digest: str, config_digest: str) -> QualityModel:
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     path = Path(folder)
-    config = json.loads((path / "config.json").read_text())
-    if config.get("metric") != _METRIC or config.get("format") != _FORMAT:
-        raise ValueError(
-            f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, which movers {VERSION} reads, "
-            f"but {folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
-        )
-    if config["unit"] == "cross":
-        from movers.quality.cross import load_cross_encoder
+    try:
+        config: ModelConfig = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        if config.get("metric") != _METRIC or config.get("format") != _FORMAT:
+            raise InputError(
+                f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, which movers {VERSION} reads, "
+                f"but {folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
+            )
+        module: Head | CrossEncoder
+        if config["unit"] == "cross":
+            from movers.quality.cross import load_cross_encoder
 
-        module: Any = load_cross_encoder(folder, config["window"])
-    else:
-        from movers.quality.heads import build_head
+            module = load_cross_encoder(folder, config["window"])
+        else:
+            from movers.quality.heads import build_head
 
-        module = build_head(config)
-    module.load_state_dict(load_file(path / "model.safetensors"))
-    module.eval()
-    record = json.loads((path / "record.json").read_text()) if (path / "record.json").is_file() else {}
-    return QualityModel(module, config, digest, name, record)
+            module = build_head(config)
+        module.load_state_dict(load_file(path / "model.safetensors"))
+        record = json.loads((path / "record.json").read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, KeyError, RuntimeError, SafetensorError, OSError) as error:
+        raise InputError(f"{_METRIC}: model: {folder!r} is incomplete or damaged: {error}") from error
+    return QualityModel(module.eval(), config, digest, name, record)
 
 
-def _card(config: dict[str, Any], record: dict[str, Any]) -> str:
-    """What the folder says of itself to a person."""
-    options = record["options"]
-    sources = record["data"]["sources"] or [{"name": "not stated"}]
-    lines = [
-        "# A model of reference_free_summary_quality",
-        "",
-        f"Scores a summary against its document in [0, 1]. Text to vector: {config['unit']} of `{config['encoder']}`; "
-        f"head: {config['head']}; negative samples: {options['negatives']}, {options['fakes']} a document; "
-        f"{record['parameters']:,} trained parameters.",
-        "",
-        "Trained on "
-        + "; ".join(", ".join(value for value in source.values() if isinstance(value, str)) for source in sources)
-        + f": {record['data']['documents']:,} documents (digest `{record['data']['digest'][:16]}`), split by document "
-        + ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
-        + ".",
-        "",
-        "On the test side: " + ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items()) + ".",
-        "",
-        f"Best epoch {min(record['curve'], key=lambda entry: entry['validation_loss'])['epoch']} of "
-        f"{len(record['curve'])}; the whole curve, all options and the versions used are in `record.json`.",
-        "",
-        "```python",
-        "import movers",
-        "",
-        'movers.reference_free_summary_quality(["summary"], ["document"], model="path/of/this/folder")',
-        "```",
-        "",
-    ]
-    return "\n".join(lines)
+def _card(config: ModelConfig, record: TrainingRecord) -> str:
+    """The README of the folder."""
+    options, data = record["options"], record["data"]
+    sources = [", ".join(text for text in one.values() if isinstance(text, str)) for one in data["sources"]]
+    sides = ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
+    test = ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items())
+    return f"""# A model of {_METRIC}
+
+Scores a summary against its document in [0, 1]. Text to vector: {config["unit"]} of `{config["encoder"]}`; head: \
+{config["head"]}; negative samples: {options["negatives"]}, {options["fakes"]} per document; {record["parameters"]:,} \
+trained parameters.
+
+Trained on {"; ".join(sources) or "not stated"}: {data["documents"]:,} documents (digest `{data["digest"][:16]}`), \
+split by document: {sides}.
+
+On the test side: {test}.
+
+Best epoch {best_entry(record["curve"])["epoch"]} of {len(record["curve"])}; the whole curve, all hyperparameters and \
+the versions used are in `record.json`.
+
+```python
+import movers
+
+movers.{_METRIC}(["summary"], ["document"], model="path/of/this/folder")
+```
+"""

@@ -13,206 +13,199 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from typing_extensions import Self
 
-from movers.inputs import check_choice, check_options, check_pairs
-from movers.scores.options import check_running
-from movers.scores.pairs import Comparison, Scorer, collect, one_by_one, score_stream
+from movers.encoders import Encoder, load_encoder
+from movers.errors import InputError
+from movers.quality.alignment import align
+from movers.quality.model import QualityModel, find_model, load_model
+from movers.quality.units import TextVectors, encode_texts, reading_window
+from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.options import References, RunOptions, documented, option
 from movers.signature import signature
 from movers.texts import is_visible
 
 if TYPE_CHECKING:
-    from movers.quality.model import QualityModel
-    from movers.quality.vectors import EncodedText
+    from movers.quality.cross import CrossEncoder
+    from movers.weights import Corpus
 
-__all__ = ["QualityOptions", "compare_vectors", "quality_scorer", "reference_free_summary_quality"]
+__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors",
+           "reference_free_summary_quality"]  # fmt: skip
 
-_NAME = "reference_free_summary_quality"
-DocReduce = Literal["mean", "sum"]
+Text = TypeVar("Text")
 
 
 @dataclass(frozen=True, kw_only=True)
-class QualityOptions:
-    """Options of reference_free_summary_quality.
+class QualityOptions(RunOptions):
+    """Options of reference_free_summary_quality."""
 
-    Parameters
-    ----------
-    model : str, path or QualityModel
-        `"shipped"`, or a folder that `movers train quality` wrote.
-    doc_reduce : {"mean", "sum"}
-        How the scores against several documents become one; `mean` stays in [0, 1], `sum` is the paper's.
-    device, dtype : str
-        Where and in which precision the encoder runs.
-    batch_tokens : int, optional
-        Tokens in a batch of the encoder, padding included.
-    threads : int, optional
-        Threads that compare; all processors if not given.
-    progress : bool, optional
-        Show a bar; by default on terminals only, after two seconds.
-    """
+    model: object = option(
+        "shipped", "`shipped`, or a folder that `movers train quality` wrote", values="str, path or QualityModel"
+    )
+    doc_reduce: Literal["mean", "sum"] = option(
+        "mean", "how the scores against several documents become one; `mean` stays in [0, 1], `sum` is the paper's"
+    )
 
-    model: Any = "shipped"
-    doc_reduce: DocReduce = "mean"
-    device: str = "auto"
-    dtype: str = "float32"
-    batch_tokens: int | None = None
-    threads: int | None = None
-    progress: bool | None = None
-
-    def check(self, metric: str = _NAME) -> QualityOptions:
-        """Itself, if every value is valid; a folder that is no model is an error here already."""
-        check_choice(metric, "doc_reduce", self.doc_reduce, DocReduce)
-        check_running(metric, self)
-        from movers.quality.model import check_model
-
-        check_model(self.model)
+    def settle(self, metric: str) -> Self:
+        find_model(self.model)
         return self
 
 
-def quality_scorer(name: str, options: QualityOptions, corpus: object = None) -> Scorer:
-    """The metric with its options settled, to score a stream of (summary, documents)."""
-    from movers.quality.model import load_model
+@dataclass(frozen=True)
+class SummaryQuality(PairMetric[Text]):
+    """The metric: a head over the vectors of sentences or words, or a cross-encoder."""
 
-    model = load_model(options.model)
-    line = {
-        "model": model.identity,
-        "text": model.config["unit"],
-        "head": model.config["head"],
-        "docs": options.doc_reduce,
-        "dtype": options.dtype,
-    }
-    common: dict[str, Any] = {"multi_ref": options.doc_reduce, "threads": options.threads, "progress": options.progress}
-    if model.config["unit"] == "cross":
-        module = model.module
+    options: QualityOptions
+    options_class = QualityOptions
 
-        def read_whole(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
-            return iter(enumerate(texts))
+    @classmethod
+    def build(  # type: ignore[override]
+        cls, name: str, options: QualityOptions, corpus: Corpus | None = None
+    ) -> VectorQuality | CrossQuality:
+        model = load_model(options.model)
+        config = model.config
+        fields: dict[str, object] = {
+            "model": model.identity,
+            "text": config["unit"],
+            "head": config["head"],
+            "docs": options.doc_reduce,
+            "dtype": options.dtype,
+        }
+        if config["unit"] == "cross":
+            line = signature(name, fields | {"window": config["window"]})
+            return CrossQuality(name, line, options, _placed(model, options.device, options.dtype))
+        encoder = load_encoder(config["encoder"], device=options.device, dtype=options.dtype)
+        if encoder.identity != config["encoder_identity"]:
+            raise InputError(
+                f"{name}: model: was trained on vectors of {config['encoder_identity']}, "
+                f"but the encoder found here is {encoder.identity}"
+            )
+        fields |= {"emb": encoder.identity, "lang": config["lang"], "window": reading_window(encoder)}
+        return VectorQuality(name, signature(name, fields), options, model, encoder)
 
-        def judge(summary: str, document: str, account: bool) -> Comparison:
-            return _compare_texts(module, summary, document, account)
+    @property
+    def multi_ref(self) -> Literal["mean", "sum"]:
+        return self.options.doc_reduce
 
-        return Scorer(
-            name, signature(name, line | {"window": model.config["window"]}), read_whole, one_by_one(judge), **common
-        )
-    from movers.encoders import load_encoder
-    from movers.quality.vectors import encode_texts
+    def compare(self, prediction: Text, reference: Text, costs: object = None) -> Comparison:
+        return self.compare_many([(prediction, reference)])[0]
 
-    encoder = load_encoder(model.config["encoder"], device=options.device, dtype=options.dtype)
-    if encoder.identity != model.config["encoder_identity"]:
-        raise ValueError(
-            f"{name}: model: was trained on vectors of {model.config['encoder_identity']}, "
-            f"but the encoder found here is {encoder.identity}"
-        )
-    unit, lang = model.config["unit"], model.config["lang"]
 
-    def read(texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
-        return encode_texts(texts, encoder, unit, lang=lang, batch_tokens=options.batch_tokens)
+@dataclass(frozen=True)
+class VectorQuality(SummaryQuality[TextVectors]):
+    """A head over the vectors of sentences or words."""
 
-    def compare(pairs: Sequence[tuple[EncodedText, EncodedText]], account: bool) -> list[Comparison]:
-        return compare_vectors(model, pairs, account)
+    model: QualityModel
+    encoder: Encoder
 
-    window = getattr(encoder, "sentence_window", None)
-    line = {**line, "emb": encoder.identity, "lang": lang, "window": window}
-    return Scorer(name, signature(name, line), read, compare, **common)
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
+        config, batch_tokens = self.model.config, self.options.batch_tokens
+        return encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=batch_tokens)
+
+    def compare_many(self, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[Comparison]:
+        return compare_vectors(self.model, pairs, self.options.return_alignment)
+
+
+class TokenIds(NamedTuple):
+    """A text as the cross-encoder reads it."""
+
+    ids: list[int]
+    blank: bool
+
+
+@dataclass(frozen=True)
+class CrossQuality(SummaryQuality[TokenIds]):
+    """A transformer that reads document and summary together.
+
+    Parts of a long summary count alike, each by the window of the document that suits it best.
+    """
+
+    module: CrossEncoder
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenIds]]:
+        for index, text in enumerate(texts):
+            yield index, TokenIds(self.module.ids(text), not is_visible(text))
+
+    def compare_many(self, pairs: Sequence[tuple[TokenIds, TokenIds]]) -> list[Comparison]:
+        windows = [
+            [] if summary.blank or document.blank else self.module.windows(document.ids, summary.ids)
+            for summary, document in pairs
+        ]
+        rows = [row for parts in windows for part in parts for row in part]
+        found = iter(self.module.score_rows(rows, self.options.batch_tokens))
+        scores = [[[next(found) for _ in part] for part in parts] for parts in windows]
+        return [
+            Comparison(
+                float(np.mean([max(part) for part in parts])) if parts else 0.0,
+                empty=not parts,
+                alignment={"windows": parts} if self.options.return_alignment else None,
+            )
+            for parts in scores
+        ]
+
+
+@lru_cache(maxsize=2)
+def _placed(model: QualityModel, device: str | None, dtype: str) -> CrossEncoder:
+    from movers.quality.cross import CrossEncoder
+
+    assert isinstance(model.module, CrossEncoder)
+    return model.module.placed(device, dtype)
 
 
 def compare_vectors(
-    model: QualityModel, pairs: Sequence[tuple[EncodedText, EncodedText]], account: bool = False
+    model: QualityModel, pairs: Sequence[tuple[TextVectors, TextVectors]], aligned: bool = False
 ) -> list[Comparison]:
     """(summary, document) pairs through a head, all in one batch: a pass takes as long for one pair as for many."""
     import torch
 
-    from movers.quality.heads import AlignHead, PairInput, align
+    from movers.quality.heads import AlignHead, Head, PairInput
 
     head = model.module
-    aligning = isinstance(head, AlignHead)
+    assert isinstance(head, Head)
     # nothing is no summary of anything, not even of nothing
-    empty = Comparison(0.0, empty=True, alignment={"summary": [], "document": []} if account else None)
+    empty = Comparison(0.0, empty=True, alignment={"summary": [], "document": []} if aligned else None)
     found = [empty] * len(pairs)
     places = [place for place, (summary, document) in enumerate(pairs) if not summary.blank and not document.blank]
     if not places:
         return found
     inputs, alignments = [], []
-    for place in places:
-        summary, document = pairs[place]
-        alignment = align(document, summary) if aligning or (account and len(summary.tokens)) else None
-        inputs.append(PairInput(document, summary, alignment.features if aligning and alignment is not None else None))
+    for summary, document in (pairs[place] for place in places):
+        measured = isinstance(head, AlignHead) or (aligned and len(summary.tokens) > 0)
+        alignment = align(document, summary) if measured else None
+        inputs.append(PairInput(document, summary, alignment.features if alignment else None))
         alignments.append(alignment)
     with torch.inference_mode():
         batch = head.collate(inputs)
-        parts = head.parts(batch) if aligning else ()
-        logits = head.combine(*parts) if aligning else head(batch)
+        parts = head.parts(batch) if isinstance(head, AlignHead) else ()
+        logits = head.combine(*parts) if isinstance(head, AlignHead) else head(batch)
         scores = logits.double().sigmoid().tolist()
-    for row, place in enumerate(places):
-        told = None
-        if account:
-            told = _account(*pairs[place], alignments[row])
-            if aligning:
+    for row, (place, alignment) in enumerate(zip(places, alignments, strict=True)):
+        told: dict[str, object] | None = None
+        if aligned:
+            summary, document = pairs[place]
+            if alignment is None:
+                sides = {"summary": summary.units, "document": document.units}
+                told = {side: [{"text": text} for text in units] for side, units in sides.items()}
+            else:
+                told = alignment.describe(summary.units, document.units)
+            if alignment is not None and parts:
                 quality, intact = (float(part[row]) for part in parts)
                 told["alignment_quality"] = 1 / (1 + math.exp(-quality))
                 told["intact"] = intact
-                told["features"] = _named(inputs[row].features)
+                told["features"] = alignment.named_features
         found[place] = Comparison(scores[row], alignment=told)
     return found
 
 
-def _named(features: Any) -> dict[str, float]:
-    from movers.quality.heads import FEATURES
-
-    return {name: float(value) for name, value in zip(FEATURES, features, strict=True)}
-
-
-def _account(summary: EncodedText, document: EncodedText, alignment: Any) -> dict[str, Any]:
-    """Which summary sentences the document supports, and which parts of the document are covered."""
-    if alignment is None:
-        return {
-            "summary": [{"text": text} for text in summary.units],
-            "document": [{"text": t} for t in document.units],
-        }
-    cosines = alignment.cosines
-    nearest, nearest_back = cosines.argmax(axis=1), cosines.argmax(axis=0)
-    return {
-        "summary": [
-            {
-                "text": text,
-                "support": float(cosines[place, nearest[place]]),
-                "nearest": int(nearest[place]),
-                "token_match": float(alignment.sentence_match[place]),
-            }
-            for place, text in enumerate(summary.units)
-        ],
-        "document": [
-            {"text": text, "coverage": float(cosines[nearest_back[place], place]), "nearest": int(nearest_back[place])}
-            for place, text in enumerate(document.units)
-        ],
-    }
-
-
-def _compare_texts(module: Any, summary: str, document: str, account: bool) -> Comparison:
-    """One pair through the cross-encoder: parts of a long summary count alike, each by its best document window."""
-    import torch
-
-    if not is_visible(summary) or not is_visible(document):
-        return Comparison(0.0, empty=True, alignment={"windows": []} if account else None)
-    with torch.inference_mode():
-        scores = [
-            module(module.batch_rows(rows)).double().sigmoid().numpy() for rows in module.windows(document, summary)
-        ]
-    score = float(np.mean([part.max() for part in scores]))
-    told = {"windows": [[float(value) for value in part] for part in scores]} if account else None
-    return Comparison(score, alignment=told)
-
-
+@documented(QualityOptions)
 def reference_free_summary_quality(
-    predictions: Sequence[str],
-    sources: Sequence[str] | Sequence[Sequence[str]],
-    *,
-    return_alignment: bool = False,
-    **options: Any,
-) -> dict[str, Any]:
+    predictions: Sequence[str], sources: References, **options: object
+) -> dict[str, object]:
     """Score summaries against their documents, without references.
 
     Parameters
@@ -221,27 +214,20 @@ def reference_free_summary_quality(
         Summaries.
     sources
         For each summary its document, or the list of documents it covers.
-    return_alignment
-        Add `alignments`: for each summary a list, one a document, of which summary sentences the document supports and
-        which parts of the document are covered.
-    **options
-        See `QualityOptions`.
+    {options}
 
     Returns
     -------
     dict
         `score` (mean), `scores`, `signature`, `n_empty`, `n_unfiltered` and `n_truncated` (always 0: nothing is
-        filtered or cut), and `alignments` on request.
+        filtered or cut), and with `return_alignment` `alignments`: for each summary a list, one entry per document, of
+        which summary sentences the document supports and which of its sentences are covered.
 
-    >>> result = reference_free_summary_quality(["Rain flooded the town."], ["Heavy rain fell. It flooded the town."])
-    >>> 0 < result["score"] < 1
+    >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
+    >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]
+    >>> good, bad = reference_free_summary_quality(summaries, [document] * 2)["scores"]
+    >>> good > bad
     True
     """
-    check_options(_NAME, options, [item.name for item in fields(QualityOptions)])
-    check_choice(_NAME, "return_alignment", return_alignment, (True, False))
-    texts, groups = check_pairs(_NAME, predictions, sources, "sources")
-    settled = QualityOptions(**options).check()
-    scorer = quality_scorer(_NAME, settled)
-    pairs = zip(texts, groups, strict=True)
-    examples = list(score_stream(scorer, pairs, total=len(texts), return_alignment=return_alignment))
-    return collect(scorer, examples)
+    name = "reference_free_summary_quality"
+    return run(SummaryQuality, name, predictions, sources, options, "sources")  # type: ignore[type-abstract]

@@ -27,7 +27,9 @@ MultiRef = Literal["max", "mean"]
 References = Sequence[str] | Sequence[Sequence[str]]
 
 
-def option(default: object, help: str, *, values: str | None = None, alias_of: str | None = None) -> Any:
+def option(
+    default: object, help: str, *, values: str | None = None, alias_of: str | None = None, least: int = 1
+) -> Any:
     """A field of an options dataclass.
 
     Parameters
@@ -39,8 +41,10 @@ def option(default: object, help: str, *, values: str | None = None, alias_of: s
         What may be given, where the field's type does not say it.
     alias_of : str, optional
         The option that this is another name for.
+    least : int
+        The lowest whole number that may be given.
     """
-    return field(default=default, metadata={"help": help, "values": values, "alias_of": alias_of})
+    return field(default=default, metadata={"help": help, "values": values, "alias_of": alias_of, "least": least})
 
 
 class OptionRow(NamedTuple):
@@ -63,8 +67,9 @@ class Options:
         """The options that keyword arguments mean, validated and settled; an unknown name or value is an error."""
         check_options(metric, given, [item.name for item in fields(cls)])
         options = cls(**given)
-        for name, kind in _types(cls).items():
-            _check(metric, name, getattr(options, name), kind)
+        kinds = _types(cls)
+        for item in fields(cls):
+            _check(metric, item.name, getattr(options, item.name), kinds[item.name], item.metadata["least"])
         return options.settle(metric)
 
     def settle(self, metric: str) -> Self:
@@ -138,12 +143,12 @@ def _choices(kind: Any) -> tuple[object, ...]:
     return tuple(found)
 
 
-def _check(metric: str, name: str, value: object, kind: Any) -> None:
+def _check(metric: str, name: str, value: object, kind: Any, least: int) -> None:
     members = _members(kind)
     if choices := _choices(kind):
         check_choice(metric, name, value, choices)
     elif int in members:
-        check_positive(metric, name, value, none_allowed=NoneType in members)
+        check_positive(metric, name, value, NoneType in members, least)
     elif str in members and not (isinstance(value, str) and value) and not (value is None and NoneType in members):
         raise InputError(f"{metric}: {name}: expected a text, but got {value!r}")
     elif SharedPass in members and not isinstance(value, SharedPass | None):

@@ -16,11 +16,13 @@ def fail(**_: Any) -> None:
 def main(job_path: str, process_id: int) -> None:
     import evaluate
 
+    import movers
+
     job = json.loads(Path(job_path).read_text())
     results: dict[str, Any] = {}
     for name, rows in job["rows"].items():
         module = evaluate.load(
-            str(Path(job["metrics"]) / name), num_process=2, process_id=process_id, experiment_id=job["experiment"]
+            movers.module_path(name), num_process=2, process_id=process_id, experiment_id=job["experiment"]
         )
         share = {key: texts[process_id::2] for key, texts in rows.items()}
         over = Path(job_path).with_name(f"{name}.failed")

@@ -1,4 +1,4 @@
-"""Every folder in `metrics/` is treated alike: a test that asks for `name` runs once for each of them."""
+"""Every evaluate module is treated alike: a test that asks for `name` runs once for each of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import ROOT
 
-from movers.registry import find_metric
+import movers
+from movers.registry import METRICS, find_metric
 
-ROOT = Path(__file__).parents[2]
-NAMES = sorted(script.parent.name for script in ROOT.glob("metrics/*/*.py") if script.stem == script.parent.name)
 EXAMPLES = {
     "predictions": [
         "Neighbours dug out the village bakery after the storm.",
@@ -35,34 +35,13 @@ EXAMPLES = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", NAMES)
-
-
-@pytest.fixture(scope="session")
-def root() -> Path:
-    return ROOT
-
-
-@pytest.fixture(scope="session")
-def names() -> list[str]:
-    return NAMES
+        metafunc.parametrize("name", METRICS)
 
 
 @pytest.fixture
-def folder(name: str) -> Path:
-    return ROOT / "metrics" / name
-
-
-@pytest.fixture
-def against(name: str) -> str:
-    """What the metric compares predictions with: "references" or "sources"."""
-    return find_metric(name).against
-
-
-@pytest.fixture
-def rows(against: str) -> dict[str, list[str]]:
-    """Three rows, one of them with a blank prediction, as arguments of the metric."""
-    return {key: list(EXAMPLES[key]) for key in ("predictions", against)}
+def rows_of() -> Callable[[str], dict[str, list[str]]]:
+    """Three rows, one of them with a blank prediction, as arguments of a metric."""
+    return lambda name: {key: list(EXAMPLES[key]) for key in ("predictions", find_metric(name).compared_with)}
 
 
 @pytest.fixture(scope="session")
@@ -96,11 +75,11 @@ def fresh_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def load(folder: Path, fresh_caches: Path, tmp_path: Path) -> Callable[..., Any]:
-    """`load(**options)` → the module, from its path; rows are stored in the test's own folder."""
+def load(fresh_caches: Path, tmp_path: Path) -> Callable[..., Any]:
+    """`load(name, **options)` → the module, from its path; rows are stored in the test's own folder."""
     import evaluate
 
-    return lambda **options: evaluate.load(str(folder), cache_dir=str(tmp_path / "rows"), **options)
+    return lambda name, **options: evaluate.load(movers.module_path(name), cache_dir=str(tmp_path / "rows"), **options)
 
 
 @pytest.fixture(scope="session")

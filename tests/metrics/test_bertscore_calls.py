@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,10 +12,8 @@ TEXTS = {"predictions": ["hello there", "general kenobi"], "references": ["hello
 
 
 @pytest.fixture(params=BERTSCORE_MODULES)
-def module(request: pytest.FixtureRequest, root: Path, fresh_caches: Path) -> Any:
-    import evaluate
-
-    return evaluate.load(str(root / "metrics" / request.param))
+def module(request: pytest.FixtureRequest, load: Callable[..., Any]) -> Any:
+    return load(request.param)
 
 
 def test_all_options_of_evaluate_s_bertscore_with_its_defaults(module: Any) -> None:

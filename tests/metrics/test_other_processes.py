@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 
 import movers
-from movers.registry import find_metric
+from movers.registry import METRICS
 
 Near = Callable[[dict[str, Any]], dict[str, Any]]
-ORG = "movers-metrics"
+ORG = "somebody"
 PREDICTIONS = ["Snow melts in spring.", "The bank was not surprised.", "A cat slept."]
 OTHERS = ["Ice thaws when it gets warm.", "Nobody at the bank wondered.", "The dog did not sleep."]
 
 
 @pytest.fixture(scope="module")
-def rows_by_name(names: list[str]) -> dict[str, dict[str, list[str]]]:
-    return {name: {"predictions": PREDICTIONS, find_metric(name).against: OTHERS} for name in names}
+def rows_by_name() -> dict[str, dict[str, list[str]]]:
+    return {name: {"predictions": PREDICTIONS, spec.compared_with: OTHERS} for name, spec in METRICS.items()}
 
 
 def start(script: str, *arguments: str, environment: dict[str, str]) -> subprocess.Popen[str]:
@@ -46,8 +46,6 @@ def wait_for(processes: list[subprocess.Popen[str]]) -> None:
 class SpacesHandler(BaseHTTPRequestHandler):
     """Serves `/spaces/<org>/<name>/resolve/main/<file>` as the Hub does; there are no tags."""
 
-    metrics: Path
-
     def do_GET(self) -> None:
         self.answer(with_body=True)
 
@@ -57,7 +55,7 @@ class SpacesHandler(BaseHTTPRequestHandler):
     def answer(self, with_body: bool) -> None:
         parts = self.path.strip("/").split("/")
         known = len(parts) == 6 and [parts[0], parts[1], parts[3], parts[4]] == ["spaces", ORG, "resolve", "main"]
-        file = self.metrics / parts[2] / parts[5] if known else None
+        file = Path(movers.module_path(parts[2])) / parts[5] if known else None
         body = file.read_bytes() if file is not None and file.is_file() else b""
         self.send_response(200 if body else 404)
         self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
@@ -71,10 +69,9 @@ class SpacesHandler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def hub(root: Path) -> Iterator[str]:
+def hub() -> Iterator[str]:
     """Address of a server that behaves like the Hub towards evaluate's loader."""
-    handler = type("Handler", (SpacesHandler,), {"metrics": root / "metrics"})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SpacesHandler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -98,14 +95,13 @@ def hub_results(
 
 @pytest.fixture(scope="module")
 def distributed_results(
-    root: Path,
     rows_by_name: dict[str, dict[str, list[str]]],
     other_environment: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> list[dict[str, Any]]:
     """What each of two processes got, after a computation that failed on the first of them."""
     folder = tmp_path_factory.mktemp("distributed")
-    job = {"metrics": str(root / "metrics"), "rows": rows_by_name, "experiment": "two"}
+    job = {"rows": rows_by_name, "experiment": "two"}
     (folder / "job.json").write_text(json.dumps(job))
     environment = {**other_environment, "HF_HOME": str(folder / "huggingface")}
     wait_for(

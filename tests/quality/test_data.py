@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from movers.quality.data import DocumentSummary, data_digest, read_pairs, split_rows
-from movers.quality.training import TrainingOptions, draw_samples, prepare_pairs
+from movers.errors import InputError
+from movers.quality.data import Pair, data_digest, read_pairs, split_rows
+from movers.quality.training import TrainingOptions, draw_samples, split_pairs
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> str:
@@ -25,49 +26,60 @@ def write(path: Path, rows: list[dict[str, object]]) -> str:
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_columns_are_found_by_their_usual_names(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, [{"article": "Long.", "highlights": "Short.", "id": 1}])
-    assert read_pairs(path) == [DocumentSummary("Long.", "Short.")]
+    assert read_pairs(path) == [Pair("Long.", "Short.")]
 
 
-def test_csv_goes_through_datasets(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("text,summary\nLong.,Short.\n")
-    assert read_pairs(str(tmp_path / "a.csv")) == [DocumentSummary("Long.", "Short.")]
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_tables_that_datasets_writes_are_read(tmp_path: Path, kind: str) -> None:
+    import datasets
+
+    table = datasets.Dataset.from_dict({"text": ["Long."], "summary": ["Short."]})
+    path = tmp_path / f"a.{kind}"
+    if kind == "arrow":
+        table.save_to_disk(tmp_path / "saved")
+        next((tmp_path / "saved").glob("*.arrow")).rename(path)
+    else:
+        getattr(table, f"to_{kind}")(path)
+    assert read_pairs(str(path)) == [Pair("Long.", "Short.")]
 
 
 def test_blank_rows_are_left_out_and_sets_are_joined(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", [{"source": "A", "summary": "a"}, {"source": "B", "summary": "  "}])
     second = write(tmp_path / "b.jsonl", [{"source": "C", "summary": "c"}])
-    assert [pair.source for pair in read_pairs([first, second])] == ["A", "C"]
+    assert [pair.document for pair in read_pairs([first, second])] == ["A", "C"]
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [{"body": "A", "summary": "a"}])
-    with pytest.raises(ValueError, match="expected a column of source .* it has body, summary"):
+    with pytest.raises(
+        InputError, match="expected one of the columns source, .* for the source, but got body, summary"
+    ):
         read_pairs(path)
-    assert read_pairs(path, source_column="body")[0].source == "A"
+    assert read_pairs(path, source_column="body")[0].document == "A"
 
 
 def test_a_missing_file_is_not_taken_for_a_hub_name(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="looks like a file"):
+    with pytest.raises(InputError, match="none.jsonl: no such file"):
         read_pairs(str(tmp_path / "none.jsonl"))
 
 
 def test_a_none_in_a_row_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [{"source": "A", "summary": "a"}, {"source": None, "summary": "b"}])
-    with pytest.raises(TypeError, match=r"source\[1\].*None"):
+    with pytest.raises(InputError, match=r"source\[1\].*None"):
         read_pairs(path)
 
 
 def test_no_document_and_no_summary_is_on_two_sides() -> None:
-    pairs = [DocumentSummary(f"d{n % 150}", f"s{n if n % 7 else 0}") for n in range(300)]
+    pairs = [Pair(f"d{n % 150}", f"s{n if n % 7 else 0}") for n in range(300)]
     sides = split_rows(pairs, seed=1)
     assert sorted(row for rows in sides.values() for row in rows) == list(range(300))
-    for what in ("source", "summary"):
+    for what in ("document", "summary"):
         seen = [{getattr(pairs[row], what) for row in rows} for rows in sides.values()]
         assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
 
 
-def test_the_split_is_eighty_ten_ten_and_hangs_on_the_seed() -> None:
-    pairs = [DocumentSummary(f"d{n}", f"s{n}") for n in range(200)]
+def test_the_split_is_eighty_ten_ten_and_depends_on_the_seed() -> None:
+    pairs = [Pair(f"d{n}", f"s{n}") for n in range(200)]
     assert [len(rows) for rows in split_rows(pairs).values()] == [160, 20, 20]
     assert split_rows(pairs, seed=1) == split_rows(pairs, seed=1)
     assert split_rows(pairs, seed=1) != split_rows(pairs, seed=2)
@@ -76,14 +88,14 @@ def test_the_split_is_eighty_ten_ten_and_hangs_on_the_seed() -> None:
 def test_samples_borrow_nothing_from_another_side() -> None:
     # every word of a row carries the row's number, so that a borrowed word tells where it came from
     data = [
-        DocumentSummary(
+        Pair(
             " ".join(f"Doc{n} says{n} thing{n}{'abcdefgh'[k]} here{n}." for k in range(8)),
             f"Sum{n} one{n}. Sum{n} two{n}.",
         )
         for n in range(60)
     ]
     sides = split_rows(data)
-    samples = draw_samples(prepare_pairs(data, "en"), sides, TrainingOptions(negatives="broad", fakes=14))
+    samples = draw_samples(split_pairs(data, "en"), sides, TrainingOptions(negatives="broad", fakes=14))
     for name, rows in sides.items():
         # random words may come from the training side's vocabulary: that is where a model may learn them
         allowed = set(rows) | (set(sides["train"]) if name != "train" else set())
@@ -96,7 +108,7 @@ def test_samples_borrow_nothing_from_another_side() -> None:
                 assert numbers <= set(rows)
 
 
-def test_the_digest_hangs_on_every_text() -> None:
-    rows = [DocumentSummary("a", "b"), DocumentSummary("c", "d")]
-    assert data_digest(rows) != data_digest([rows[0], DocumentSummary("c", "e")])
-    assert data_digest(rows) != data_digest([DocumentSummary("ab", ""), rows[1]])
+def test_the_digest_depends_on_every_text() -> None:
+    rows = [Pair("a", "b"), Pair("c", "d")]
+    assert data_digest(rows) != data_digest([rows[0], Pair("c", "e")])
+    assert data_digest(rows) != data_digest([Pair("ab", ""), rows[1]])

@@ -477,7 +477,7 @@ def test_a_text_without_mass_weighs_its_tokens_alike_and_says_so() -> None:
 
 def run_movers(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "movers.cli", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "movers", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
 
 

@@ -1,0 +1,88 @@
+"""Lexical metrics to compare with: ROUGE, BLEU and chrF, through the packages that maintain them.
+
+They come with the extra ``benchmarks`` and have the form of every metric here: a function of predictions and
+references that returns ``score``, ``scores`` and ``signature``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from types import ModuleType
+from typing import Literal, Protocol, get_args
+
+from movers.errors import InputError
+from movers.inputs import check_choice, check_pairs
+from movers.scores.options import References
+
+__all__ = ["LEXICAL_METRICS", "bleu", "chrf", "rouge"]
+
+Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
+
+
+class _SentenceScore(Protocol):
+    score: float
+
+
+class _SacreBleuMetric(Protocol):
+    """What is used of sacreBLEU's metrics."""
+
+    def sentence_score(self, hypothesis: str, references: Sequence[str]) -> _SentenceScore: ...
+
+    def get_signature(self) -> object: ...
+
+
+def _package(metric: str, module: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise InputError(f"{metric}: expected the package {package} (extra `benchmarks`), but got: {error}") from error
+
+
+def _result(scores: list[float], signature: str) -> dict[str, object]:
+    return {"score": sum(scores) / len(scores), "scores": scores, "signature": signature}
+
+
+def rouge(
+    predictions: Sequence[str], references: References, *, variant: Variant = "rougeL", stemmer: bool = False
+) -> dict[str, object]:
+    """ROUGE F-measure in 0–1 of each prediction, through ``rouge-score``; with several references, the best.
+
+    Parameters
+    ----------
+    variant : {"rouge1", "rouge2", "rougeL", "rougeLsum"}
+    stemmer : bool
+        Compare Porter stems instead of words.
+    """
+    check_choice("rouge", "variant", variant, get_args(Variant))
+    texts, groups = check_pairs("rouge", predictions, references)
+    scorer = _package("rouge", "rouge_score.rouge_scorer").RougeScorer([variant], use_stemmer=stemmer)
+    scores = [
+        float(scorer.score_multi(group, text)[variant].fmeasure) for text, group in zip(texts, groups, strict=True)
+    ]
+    return _result(scores, f"rouge|variant:{variant}|stemmer:{stemmer}|refs:max|v:{version('rouge-score')}")
+
+
+def bleu(predictions: Sequence[str], references: References) -> dict[str, object]:
+    """Sentence BLEU in 0–1 of each prediction, through sacreBLEU (exponential smoothing, effective order)."""
+    metric = _package("bleu", "sacrebleu.metrics").BLEU(effective_order=True)
+    return _sentence_scores("bleu", metric, predictions, references)
+
+
+def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> dict[str, object]:
+    """Sentence chrF in 0–1 of each prediction, through sacreBLEU; ``word_order=2`` is chrF++."""
+    metric = _package("chrf", "sacrebleu.metrics").CHRF(word_order=word_order)
+    return _sentence_scores("chrf", metric, predictions, references)
+
+
+def _sentence_scores(
+    name: str, metric: _SacreBleuMetric, predictions: Sequence[str], references: References
+) -> dict[str, object]:
+    texts, groups = check_pairs(name, predictions, references)
+    scores = [metric.sentence_score(text, group).score / 100 for text, group in zip(texts, groups, strict=True)]
+    return _result(scores, f"{name}|{metric.get_signature()}")
+
+
+LEXICAL_METRICS: dict[str, Callable[..., dict[str, object]]] = {"rouge": rouge, "bleu": bleu, "chrf": chrf}

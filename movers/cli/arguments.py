@@ -1,0 +1,141 @@
+"""Arguments that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from movers.errors import InputError
+from movers.io import check_output, write_file
+from movers.registry import METRICS, parse_metric, parse_options, split_metrics
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+METRIC_HELP = "NAME or NAME[key=value,…]; several separated by commas"
+TableFormat = Literal["text", "markdown", "csv", "json"]
+_TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
+
+
+def add_compared_texts(parser: argparse.ArgumentParser) -> None:
+    """What predictions are compared with, and columns of the files."""
+    for flags, what in (
+        (["-r", "--references"], "reference texts; several files give several references per row"),
+        (["--sources"], "source documents, for reference-free metrics"),
+    ):
+        parser.add_argument(*flags, nargs="+", action="extend", default=[], metavar="FILE", help=what)
+    for name in ("prediction", "reference", "source"):
+        parser.add_argument(
+            f"--{name}-column", metavar="NAME", help=f"column of the {name}s (default: the one with a usual name)"
+        )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of metrics."""
+    parser.add_argument("-m", "--model", help="encoder (same as --set model=…)")
+    parser.add_argument(
+        "-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="an option of the metric; may be repeated"
+    )
+
+
+def options_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """The options that `add_options` declares, as keyword arguments of a metric."""
+    options = parse_options(arguments.set)
+    return options if arguments.model is None else {**options, "model": arguments.model}
+
+
+class ChosenMetric(NamedTuple):
+    """A metric as a user writes it (its label in tables), its name and its options."""
+
+    label: str
+    name: str
+    options: dict[str, object]
+
+
+def choose_metrics(
+    text: str, more: Mapping[str, object] | None = None, others: Iterable[str] = ()
+) -> list[ChosenMetric]:
+    """Metrics as the command line writes them, with their options checked before any text is read.
+
+    Parameters
+    ----------
+    text : str
+        `wms,moverscore[n_gram=2]`
+    more : mapping, optional
+        Options of every metric; they override those in brackets.
+    others : iterable of str
+        Names that are metrics here, beside our own.
+
+    >>> [(each.name, each.options) for each in choose_metrics("wms,rouge[variant=rouge1]", others=["rouge"])]
+    [('wms', {}), ('rouge', {'variant': 'rouge1'})]
+    """
+    chosen: list[ChosenMetric] = []
+    known = [*METRICS, *others]
+    for label in split_metrics(text):
+        name, _, options = (part.strip() for part in label.partition("["))
+        if name in METRICS:
+            metric, own = parse_metric(label)
+            own.update(more or {})
+            metric.parse(own)
+        elif name in known:
+            own = parse_options(split_metrics(options.removesuffix("]")))
+        else:
+            raise InputError(f"metric: expected one of {', '.join(known)}, but got {name!r}{_hint(name, known)}")
+        chosen.append(ChosenMetric(label, name, own))
+    labels = [each.label for each in chosen]
+    if not labels:
+        raise InputError(f"metric: expected at least one metric, but got {text!r}")
+    if len(set(labels)) < len(labels):
+        raise InputError(f"metric: expected different metrics, but got {', '.join(labels)}")
+    return chosen
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_rows(rows: Sequence[tuple[str, int]]) -> None:
+    """All files must have as many rows as the first, and at least one."""
+    (first, count), *others = rows
+    if not count:
+        raise InputError(f"{first}: expected at least one row, but got none")
+    for path, own in others:
+        if own != count:
+            raise InputError(f"expected equally many rows, but {first} has {count} and {path} has {own}")
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def add_resampling(parser: argparse.ArgumentParser) -> None:
+    """What `correlate` and `compare` share: resampling, and the form of their tables."""
+    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the bootstrap (default: 1000)")
+    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default: 0.95)")
+    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
+    parser.add_argument(
+        "--format", choices=list(_TABLE_FORMATS.values()), help="default: text, or what the suffix of --output says"
+    )
+    parser.add_argument("--json", action="store_const", const="json", dest="format", help="same as --format json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the table there instead of printing it")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def table_format(arguments: argparse.Namespace) -> TableFormat:
+    """The format of the table, after a check that it can be written."""
+    output = arguments.output
+    if output is None:
+        return arguments.format or "text"
+    check_output(output, [] if arguments.format else list(_TABLE_FORMATS))
+    return arguments.format or _TABLE_FORMATS.get(Path(output.removesuffix(".gz")).suffix.lower(), "text")
+
+
+def print_table(table: str, arguments: argparse.Namespace) -> None:
+    """Print a table, or write it where the arguments say."""
+    if arguments.output is None:
+        print(table, end="")
+    else:
+        write_file(arguments.output, table)

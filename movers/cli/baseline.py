@@ -1,0 +1,46 @@
+"""`movers baseline`: what a metric gives unrelated texts, to rescale its scores."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from movers.cli.arguments import Subparsers, add_options, options_of
+from movers.io import Texts, check_output
+from movers.registry import parse_metric
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "baseline",
+        help="compute what a metric gives unrelated texts, to rescale its scores",
+        description="Score random pairs of different texts of a corpus; use the file as baseline_path=.",
+    )
+    parser.add_argument("--metric", default="bertscore_emd", help="NAME or NAME[key=value,…] (default: bertscore_emd)")
+    parser.add_argument("--corpus", required=True, metavar="FILE", help="texts of the kind to be scored")
+    parser.add_argument("--corpus-column", metavar="NAME", help="column of the corpus file (default: text)")
+    add_options(parser)
+    parser.add_argument("--pairs", type=int, default=10_000, help="random pairs to score (default: 10000)")
+    parser.add_argument("--seed", type=int, default=13, help="of the random pairs (default: 13)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the baseline there instead of printing it")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compute a baseline; print or write it."""
+    from movers.baseline import compute_baseline, save_baseline
+
+    metric, options = parse_metric(arguments.metric)
+    options.update(options_of(arguments))
+    if arguments.output is not None:
+        check_output(arguments.output)
+    corpus = Texts(arguments.corpus, "corpus", arguments.corpus_column)
+    record = compute_baseline(metric.name, list(corpus), options, arguments.pairs, arguments.seed)
+    if arguments.output is None:
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+    else:
+        save_baseline(record, arguments.output)
+        shown = {name: record[name] for name in ("precision", "recall", "f1", "score") if name in record}
+        print(f"{arguments.output}: " + ", ".join(f"{name} {value:.4f}" for name, value in shown.items()))
+    return 0

@@ -1,0 +1,80 @@
+"""`movers compare`: whether two systems' scores differ by more than chance."""
+
+from __future__ import annotations
+
+import argparse
+
+from movers.cli.arguments import (
+    METRIC_HELP,
+    Subparsers,
+    add_compared_texts,
+    add_options,
+    add_resampling,
+    check_rows,
+    choose_metrics,
+    options_of,
+    print_table,
+    table_format,
+)
+from movers.errors import InputError
+from movers.io import TextGroups, Texts
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "compare",
+        usage="movers compare SYSTEM SYSTEM … (-r FILE … | --sources FILE) [options]",
+        help="whether two systems' scores differ by more than chance",
+        description="Score two or more systems' texts and test the first against each of the others: paired bootstrap "
+        "and approximate randomization.",
+        epilog="example: movers compare baseline.txt ours.txt --references references.txt --metric wms",
+    )
+    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="file of a system's texts; at least two")
+    add_compared_texts(parser)
+    parser.add_argument(
+        "--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=f"{METRIC_HELP} (default: wms)"
+    )
+    add_options(parser)
+    parser.add_argument("--exchanges", type=int, default=10_000, metavar="N", help="of the randomization test")
+    add_resampling(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score the systems' texts with every metric and print the comparisons of the first with the others."""
+    from movers.agreement.lexical import LEXICAL_METRICS
+    from movers.agreement.rendering import render_comparison
+    from movers.agreement.scoring import MetricCall
+    from movers.agreement.systems import compare_texts
+
+    form = table_format(arguments)
+    chosen = choose_metrics(arguments.metrics, options_of(arguments), others=LEXICAL_METRICS)
+    if len(arguments.systems) < 2:
+        raise InputError(f"compare: expected at least two files of systems' texts, but got {len(arguments.systems)}")
+    if len(set(arguments.systems)) < len(arguments.systems):
+        raise InputError("compare: expected different files, but got the same one twice")
+    if len(arguments.sources) > 1:
+        raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
+    systems = {path: list(Texts(path, "predictions", arguments.prediction_column)) for path in arguments.systems}
+    references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
+    sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
+    check_rows(
+        [(path, len(texts)) for path, texts in systems.items()]
+        + list(zip(arguments.references, TextGroups(references).counts(), strict=True))
+        + [(path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)]
+    )
+    tests = compare_texts(
+        systems,
+        [MetricCall(*metric) for metric in chosen],
+        references=list(TextGroups(references)) if references else None,
+        sources=list(sources[0]) if sources else None,
+        n_resamples=arguments.resamples,
+        n_exchanges=arguments.exchanges,
+        confidence=arguments.confidence,
+        alpha=arguments.alpha,
+        seed=arguments.seed,
+        progress=False if arguments.quiet else None,
+    )
+    print_table(render_comparison(tests, form, arguments.confidence), arguments)
+    return 0

@@ -1,0 +1,72 @@
+"""`movers demo`: every metric on six candidates in one table, and which sentences one of them was matched with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from movers.cli.arguments import Subparsers
+from movers.io import align_table, progress_bar
+from movers.registry import METRICS
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Declare the command."""
+    commands.add_parser("demo", help="score the bundled example with every metric").set_defaults(run=run)
+
+
+def example() -> dict[str, Any]:
+    """The bundled texts: `document`, `reference` and `candidates` (each with `name` and `text`)."""
+    return json.loads(resources.files("movers").joinpath("data", "demo.json").read_text(encoding="utf-8"))
+
+
+def flow_lines(alignment: Mapping[str, Any], most: int = 8, width: int = 44) -> list[str]:
+    """The largest flows of an alignment as arrows.
+
+    >>> unit = [{"text": "snow"}]
+    >>> flow_lines({"prediction": unit, "reference": unit, "flows": [{"i": 0, "j": 0, "mass": 1.0, "cost": 0.0}]})
+    ['100.0 %  snow → snow  at distance 0']
+    """
+    flows = sorted(alignment["flows"], key=lambda flow: -flow["mass"])[:most]
+    rows = [
+        [
+            f"{100 * flow['mass']:.1f} %",
+            _short(alignment["prediction"][flow["i"]]["text"], width),
+            "→ " + _short(alignment["reference"][flow["j"]]["text"], width),
+            f"at distance {flow['cost']:.3g}",
+        ]
+        for flow in flows
+    ]
+    return align_table([], rows, {0})
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table and the flows."""
+    texts = example()
+    print("Reference:\n  " + texts["reference"] + "\n")
+    for candidate in texts["candidates"]:
+        print(f"{candidate['name']}:\n  {candidate['text']}")
+    predictions = [candidate["text"] for candidate in texts["candidates"]]
+    columns: dict[str, Sequence[float]] = {}
+    for metric in progress_bar(desc="scoring", unit=" metrics", iterable=list(METRICS.values()), delay=0):
+        other = texts["document"] if metric.compared_with == "sources" else texts["reference"]
+        columns[metric.name] = metric.function(predictions, [other] * len(predictions), progress=False)["scores"]
+    print("\n" + "\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
+    shown = texts["candidates"][1]
+    result = METRICS["sms"].function([shown["text"]], [texts["reference"]], return_alignment=True, progress=False)
+    print(f"\nWhich sentences sms matched for '{shown['name']}' (share of mass, candidate → reference):")
+    print("\n".join(flow_lines(result["alignments"][0][0])))
+    print(f"\n{result['signature']}")
+    return 0
+
+
+def _table(names: Sequence[str], columns: Mapping[str, Sequence[float]]) -> list[str]:
+    rows = [[name, *(f"{scores[row]:.4g}" for scores in columns.values())] for row, name in enumerate(names)]
+    return align_table(["candidate", *columns], rows, range(1, len(columns) + 1))

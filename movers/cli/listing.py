@@ -1,0 +1,33 @@
+"""`movers metrics` and `movers options NAME`: what there is to choose from."""
+
+from __future__ import annotations
+
+import argparse
+
+from movers.cli.arguments import Subparsers
+from movers.io import align_table
+from movers.registry import METRICS, find_metric
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Declare both commands."""
+    commands.add_parser("metrics", help="list the metrics").set_defaults(run=run_metrics)
+    options = commands.add_parser("options", help="list the options of a metric with their defaults")
+    options.add_argument("metric", metavar="METRIC")
+    options.set_defaults(run=run_options)
+
+
+def run_metrics(arguments: argparse.Namespace) -> int:
+    """Print one line per metric."""
+    rows = [[metric.name, f"{metric.title}: {metric.summary}"] for metric in METRICS.values()]
+    print("\n".join(align_table([], rows)))
+    return 0
+
+
+def run_options(arguments: argparse.Namespace) -> int:
+    """Print one line per option."""
+    from movers.scores.options import option_rows
+
+    rows = option_rows(find_metric(arguments.metric).options_class)
+    print("\n".join(align_table([], [[f"{row.name}={row.default!r}", row.help] for row in rows])))
+    return 0

@@ -1,0 +1,144 @@
+"""The command line as a process: what it imports, how it ends, what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny import ROOT
+
+from movers.cli import main
+
+from cli_texts import Files, Run  # isort: skip
+
+HEAVY = {"torch", "transformers", "scipy", "ot", "evaluate", "datasets", "tokenizers", "pandas", "pyarrow", "gradio"}
+
+
+def process(*arguments: str, code: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = ["-c", code] if code is not None else ["-m", "movers"]
+    return subprocess.run(
+        [sys.executable, *command, *arguments],
+        cwd=ROOT,
+        env={key: value for key, value in os.environ.items() if not key.startswith("POT_")} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def loaded_modules(*arguments: str) -> tuple[int, set[str]]:
+    """Exit code and top-level modules of a process after the command."""
+    code = """if True:
+        import sys
+        from movers.cli import main
+        try:
+            status = main(sys.argv[1:])
+        except SystemExit as stop:
+            status = stop.code
+        print("MODULES", *{name.split(".")[0] for name in sys.modules})
+        sys.exit(status)
+    """
+    done = process(*arguments, code=code)
+    return done.returncode, set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["score", "--help"], ["train", "quality", "--help"], ["metrics"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    status, modules = loaded_modules(*arguments)
+    assert (status or 0) == 0
+    assert not modules & HEAVY
+    assert arguments[0] == "train" or "numpy" not in modules  # its hyperparameters stand beside the training
+
+
+def test_scoring_with_static_vectors_imports_no_torch(files: Files) -> None:
+    status, modules = loaded_modules("score", "wms", *files())
+    assert status == 0
+    assert "numpy" in modules and not modules & {"torch", "transformers", "evaluate", "datasets", "pyarrow"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["scor"], ["score"], ["score", "wms"], ["options"], ["compare"]])
+def test_wrong_usage_ends_with_code_2_and_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: movers")
+
+
+def test_no_progress_bar_stands_in_a_pipe(files: Files) -> None:
+    done = process("score", "moverscore", *files())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("moverscore|") and done.stdout.count("\n") == 1
+
+
+def test_the_exit_code_of_a_process_tells_that_it_failed() -> None:
+    done = process("score", "wms", "-p", "none.txt", "-r", "none.txt")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "movers: error: none.txt: no such file\n")
+
+
+def test_an_unreachable_model_is_told_within_seconds(files: Files) -> None:
+    started = time.monotonic()
+    done = process(
+        "score", "moverscore", *files(), "-m", "nobody/no-such-model", HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="0",
+        HF_ENDPOINT="http://127.0.0.1:9",
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "nobody/no-such-model" in done.stderr
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(
+    "command", ["metrics", "score wms -p {p} -r {r} --json", "score wms -p {p} -r {r} -o /dev/stdout"]
+)
+def test_a_reader_that_stops_early_ends_the_process_quietly(tmp_path: Path, command: str) -> None:
+    (tmp_path / "p.txt").write_text("snow fell\n" * 3000)
+    line = command.format(p=tmp_path / "p.txt", r=tmp_path / "p.txt")
+    shell = f"set -o pipefail; {sys.executable} -m movers {line} | true"
+    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_standard_input_may_be_read(files: Files) -> None:
+    predictions, references = files()[1], files()[3]
+    shell = f"{sys.executable} -m movers score wms -p - -r <(cat {references}) --json < {predictions}"
+    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout == process("score", "wms", *files(), "--json").stdout and done.returncode == 0
+
+
+def test_a_bug_shows_its_traceback_and_an_interrupt_does_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(kind: type[BaseException]) -> None:
+        raise kind("a bug")
+
+    for kind in (ValueError, OSError, ImportError, LookupError):
+        monkeypatch.setattr("movers.cli.listing.align_table", lambda *_, kind=kind: broken(kind))
+        with pytest.raises(kind, match="a bug"):
+            main(["metrics"])
+    monkeypatch.setattr("movers.cli.listing.align_table", lambda *_: broken(KeyboardInterrupt))
+    assert run("metrics") == (130, "", "movers: interrupted\n")
+
+
+def test_a_terminated_process_leaves_the_old_output_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "scores.txt").write_text("old\n")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code = f"""if True:
+        import movers.cli.score
+        import sys, time
+        def wait(metric, inputs):
+            open({str(pipe)!r}, "w").close()
+            time.sleep(100)
+        movers.cli.score._examples = wait
+        sys.exit(movers.cli.main(sys.argv[1:]))
+    """
+    (tmp_path / "p.txt").write_text("snow\n")
+    texts = ["-p", str(tmp_path / "p.txt"), "-r", str(tmp_path / "p.txt"), "-o", str(tmp_path / "scores.txt")]
+    running = subprocess.Popen([sys.executable, "-c", code, "score", "wms", *texts], cwd=ROOT)
+    pipe.read_text()  # until it is scoring
+    assert len(list(tmp_path.glob(".movers-*"))) == 1
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(timeout=60) == 128 + signal.SIGTERM
+    assert (tmp_path / "scores.txt").read_text() == "old\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.txt", "pipe", "scores.txt"]

@@ -1,0 +1,97 @@
+"""`movers compare` from two systems' texts to which is better."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import movers
+from movers.agreement.readers import read_file
+
+from cli_texts import Failure, Run  # isort: skip
+
+GRADED = Path(__file__).parents[1] / "data" / "graded.jsonl"
+
+
+@pytest.fixture
+def systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Twenty paraphrases, the same number of off-topic texts and their references, as files in the current folder."""
+    judged = read_file(GRADED)
+    rows = list(zip(judged.texts, judged.labels("system"), strict=True))
+    texts = {
+        "good": [text.candidate for text, grade in rows if grade == "paraphrase"],
+        "bad": [text.candidate for text, grade in rows if grade == "off_topic"],
+        "refs": [text.references[0] for text, grade in rows if grade == "same"],
+    }
+    monkeypatch.chdir(tmp_path)
+    for name, lines in texts.items():
+        Path(f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path("copy.txt").write_bytes(Path("good.txt").read_bytes())
+    Path("short.txt").write_text("One line.\n")
+    return texts
+
+
+def test_order_and_names_are_the_users_and_the_better_system_is_marked(run: Run, systems: dict[str, list[str]]) -> None:
+    for order in (["bad.txt", "./good.txt"], ["./good.txt", "bad.txt"]):
+        (row,) = json.loads(run("compare", *order, "-r", "refs.txt", "--metric", "sms", "--json")[1])
+        assert [row["a"], row["b"]] == order
+        assert (row["metric"], row["n"], row["better"]) == ("sms", 20, "./good.txt")
+        for side, name in zip("ab", order, strict=True):
+            expected = movers.sms(systems[Path(name).stem], systems["refs"])
+            assert row[f"mean_{side}"] == pytest.approx(expected["score"])
+            assert row["signature"] == expected["signature"]
+        assert row["difference"] == pytest.approx(row["mean_a"] - row["mean_b"])
+        assert row["randomization_p"] < 0.01 and row["bootstrap_p"] < 0.05
+
+
+def test_the_table_names_the_better_system_and_the_signature(run: Run, systems: dict[str, list[str]]) -> None:
+    out = run("compare", "good.txt", "bad.txt", "-r", "refs.txt", "--metric", "sms")[1]
+    line = next(line for line in out.splitlines() if line.startswith("sms "))
+    assert line.split()[1:3] == ["good.txt", "bad.txt"] and line.split()[-1] == "good.txt"
+    assert movers.sms(["a"], ["b"])["signature"] in out
+
+
+def test_the_first_is_compared_with_each_other_by_each_metric(run: Run, systems: dict[str, list[str]]) -> None:
+    files = ["good.txt", "copy.txt", "bad.txt"]
+    rows = json.loads(run("compare", *files, "-r", "refs.txt", "--metrics", "sms,rouge", "--json")[1])
+    assert [(row["metric"], row["a"], row["b"]) for row in rows] == [
+        (metric, "good.txt", other) for metric in ("sms", "rouge") for other in ("copy.txt", "bad.txt")
+    ]
+    assert [row["randomization_p"] == 1 for row in rows] == [True, False, True, False]
+    assert [row["better"] for row in rows] == [None, "good.txt"] * 2
+
+
+def test_several_references_after_one_flag_or_several(run: Run, systems: dict[str, list[str]]) -> None:
+    expected = movers.wms(systems["bad"], list(map(list, zip(systems["refs"], systems["good"], strict=True))))
+    for flags in (["-r", "refs.txt", "good.txt"], ["-r", "refs.txt", "-r", "good.txt"]):
+        (row,) = json.loads(run("compare", "bad.txt", "copy.txt", *flags, "--json")[1])
+        assert row["mean_a"] == pytest.approx(expected["score"])
+
+
+def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[str]]) -> None:
+    (row,) = json.loads(run("compare", "good.txt", "bad.txt", "-r", "refs.txt", "-s", "stopwords=none", "--json")[1])
+    assert row["mean_b"] == pytest.approx(movers.wms(systems["bad"], systems["refs"], stopwords=None)["score"])
+    name = "reference_free_summary_quality"
+    (row,) = json.loads(run("compare", "good.txt", "bad.txt", "--sources", "refs.txt", "--metric", name, "--json")[1])
+    expected = movers.reference_free_summary_quality(systems["bad"], systems["refs"])["score"]
+    assert row["mean_b"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["good.txt"], "expected at least two files of systems' texts, but got 1"),
+        (["good.txt", "good.txt"], "expected different files, but got the same one twice"),
+        (["good.txt", "short.txt"], "expected equally many rows, but good.txt has 20 and short.txt has 1"),
+        (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 20 and short.txt has 1"),
+        (["good.txt", "none.txt"], "none.txt: no such file"),
+        (["good.txt", "bad.txt", "--metric", "wmd"], "expected one of wms, sms, "),
+        (["good.txt", "bad.txt"], "compare: wms: row 0: expected a reference"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(
+    failure: Failure, systems: dict[str, list[str]], arguments: list[str], message: str
+) -> None:
+    assert message in failure("compare", *arguments)

@@ -1,0 +1,155 @@
+"""Negative samples: labels, shares, seeds, and nothing from another side."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from movers.errors import InputError
+from movers.quality.data import Pair
+from movers.quality.faults import (
+    FAULTS,
+    PAPER_KINDS,
+    WEIGHTS,
+    add_fault,
+    build_vocabulary,
+    lead_extract,
+    make_samples,
+    mutate,
+    split_tokens,
+)
+
+
+def made_up_pairs(count: int) -> list[Pair]:
+    pairs = []
+    for row in range(count):
+        document = tuple(f"Sentence {n} of story{row} tells what fact{row}n{n} the Town{n} saw." for n in range(12))
+        summary = (f"The story{row} tells of Town1 and Town2.", f"It names fact{row}n3 and much of fact{row}n4 too.")
+        pairs.append(Pair(" ".join(document), " ".join(summary), document, summary))
+    return pairs
+
+
+def test_joined_tokens_give_back_the_text() -> None:
+    text = 'He said: "It\'s 3.5 km,\n no more" – and left… 東京'
+    assert "".join(split_tokens(text)) == text
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize("kind", ["add", "delete", "replace"])
+def test_the_label_is_one_minus_the_share_of_changed_tokens(kind: str, share: float) -> None:
+    words = [f"w{n}" for n in range(40)]
+    text, label = mutate(" ".join(words), kind, share, ["alien"], np.random.default_rng(3))
+    after = text.split()
+    # counted from outside, on the words themselves
+    kept = sum((Counter(words) & Counter(after)).values())
+    changed = {"add": len(after) - 40, "delete": 40 - len(after), "replace": 40 - kept}[kind]
+    assert changed == 40 * share
+    assert label == pytest.approx(1 - share)
+
+
+def test_deleting_keeps_the_order_of_what_is_left() -> None:
+    words = [f"{n:03d}" for n in range(50)]
+    text, _ = mutate(" ".join(words), "delete", 0.6, [], np.random.default_rng(0))
+    assert text.split() == sorted(text.split())
+
+
+def test_no_word_is_replaced_by_itself() -> None:
+    text, label = mutate("a b a b a b", "replace", 1.0, ["a", "b"], np.random.default_rng(1))
+    assert label == 0.0
+    assert text.split() == ["b", "a", "b", "a", "b", "a"]
+
+
+def test_shares_are_drawn_uniformly() -> None:
+    pairs = [Pair("d", " ".join(["word"] * 100)) for _ in range(800)]
+    labels = np.array([s.label for s in make_samples(pairs, "delete", seed=1) if s.kind == "delete"])
+    assert labels.min() < 0.02 and labels.max() > 0.98
+    counts, _ = np.histogram(labels, bins=10, range=(0, 1))
+    # 80 expected a bin; five standard deviations of a binomial are 42
+    assert abs(counts - 80).max() < 42
+
+
+def test_one_negative_sample_per_pair_by_default_and_any_number_on_request() -> None:
+    pairs = made_up_pairs(8)
+    assert len(make_samples(pairs)) == 16
+    assert len(make_samples(pairs, "cross", fakes=5)) == 48
+
+
+def test_cross_pairs_have_another_documents_summary_and_label_zero() -> None:
+    pairs = made_up_pairs(6)
+    for sample in make_samples(pairs, "cross", fakes=4, seed=2):
+        if sample.kind == "cross":
+            assert sample.summary_row != sample.row
+            assert sample.summary == pairs[sample.summary_row].summary
+            assert sample.label == 0.0
+        else:
+            assert (sample.kind, sample.label, sample.summary) == ("original", 1.0, pairs[sample.row].summary)
+
+
+def test_mix_is_equal_parts_of_the_papers_four_kinds() -> None:
+    counts = Counter(sample.kind for sample in make_samples(made_up_pairs(40), "mix"))
+    assert counts == {"original": 40, **dict.fromkeys(PAPER_KINDS, 10)}
+
+
+def test_the_same_seed_gives_the_same_samples_and_another_seed_others() -> None:
+    pairs = made_up_pairs(20)
+    assert make_samples(pairs, "broad", fakes=3, seed=4) == make_samples(pairs, "broad", fakes=3, seed=4)
+    assert make_samples(pairs, "broad", fakes=3, seed=4) != make_samples(pairs, "broad", fakes=3, seed=5)
+
+
+def test_added_words_come_from_the_given_vocabulary() -> None:
+    pairs = made_up_pairs(10)
+    allowed = set(build_vocabulary([pair.summary for pair in pairs])) | {"zebra", "."}
+    for sample in make_samples(pairs, "add", vocabulary=["zebra"]):
+        assert {token.strip() for token in split_tokens(sample.summary)} <= allowed
+
+
+def wrong_tokens(kind: str, before: list[str], after: list[str]) -> int:
+    """Tokens that a fault made wrong, counted from outside by comparing the texts."""
+    kept = sum((Counter(before) & Counter(after)).values())
+    if kind in ("missing", "broken"):
+        return len(before) - kept
+    if kind == "shuffled":
+        return sum(first != second for first, second in zip(before, after, strict=True))
+    return len(after) - kept  # what is new
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_the_label_of_a_fault_falls_with_the_share_of_wrong_tokens(kind: str) -> None:
+    first, second = made_up_pairs(2)
+    before = [token.strip() for token in split_tokens(" ".join(first.summary_sentences))]
+    changed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        text, label = add_fault(first.summary_sentences, kind, first, second, 0.8, rng)
+        after = [token.strip() for token in split_tokens(text)]
+        wrong = wrong_tokens(kind, before, after)
+        # what is missing or misplaced counts in tokens of the good summary, what is new in tokens of the bad one
+        total = len(before if kind in ("missing", "broken", "shuffled", "misplaced") else after)
+        share = min(1.0, wrong / total + 0.25 * (kind == "broken"))
+        if kind in ("glued", "foreign", "aside"):  # new text may have words of the old one: they are wrong too
+            assert label <= max(0.0, 1 - WEIGHTS[kind] * share) + 1e-9
+        elif kind == "misplaced":  # a word that came back elsewhere was wrong twice
+            assert label <= 1 - WEIGHTS[kind] * share + 1e-9
+        else:
+            assert label == pytest.approx(max(0.0, 1 - WEIGHTS[kind] * share)), text
+        changed += text != " ".join(first.summary_sentences)
+    assert changed == 20
+
+
+def test_an_extract_keeps_document_order() -> None:
+    pair = made_up_pairs(1)[0]
+    extract = lead_extract(pair, np.random.default_rng(0))
+    places = [pair.document_sentences.index(sentence) for sentence in extract]
+    assert places == sorted(places)
+
+
+def test_an_unknown_setting_lists_the_valid_ones() -> None:
+    with pytest.raises(InputError, match="'mix', 'broad', but got 'swap'"):
+        make_samples(made_up_pairs(2), "swap")  # type: ignore[arg-type]
+
+
+def test_cross_pairing_one_document_is_an_error() -> None:
+    with pytest.raises(InputError, match="at least two documents"):
+        make_samples(made_up_pairs(1), "cross")
