@@ -14,9 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar
 
 from movers import io
 from movers.errors import InputError

@@ -1,7 +1,7 @@
 """POT's compiled solver, loaded without importing all of POT.
 
-`ot.emd` spends three times as long in Python as in C at the size of a sentence, and `import ot` takes seconds: it imports
-every tensor library it finds. So the compiled module is loaded alone, tried once on a problem whose solution is
+`ot.emd` spends three times as long in Python as in C at the size of a sentence, and `import ot` takes seconds: it
+imports every tensor library it finds. So the compiled module is loaded alone, tried once on a problem whose solution is
 known, and `ot.emd` takes its place if anything about it is not as expected.
 """
 

@@ -25,7 +25,7 @@ _LEXICONS_KEPT = 4
 
 
 class Entries(NamedTuple):
-    """Codes of pieces (a row, INVISIBLE, DROPPED by the rules, UNKNOWN to the encoder); words and vectors of the rows."""
+    """Codes of pieces: a row, INVISIBLE, DROPPED by the rules or UNKNOWN to the encoder; words and vectors of rows."""
 
     codes: dict[str, int]
     words: list[str]

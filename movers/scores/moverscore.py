@@ -20,11 +20,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from movers.encoders.layers import Kernel, parse_aggregation
 from movers.errors import InputError
@@ -191,7 +190,7 @@ class MoverScore(PairMetric[TokenText]):
         return text.cut
 
     def has_unknown(self, text: TokenText) -> bool:
-        return text.unknown
+        return text.has_unknown
 
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
         """The n-grams of the kept tokens, or of all; None if there are none."""

@@ -77,12 +77,13 @@ class TokenText:
     starts, ends : (n,) character offsets
     words : (n,) number of the word each token belongs to, −1 for special tokens
     special : (n,)
+    unknown : (n,) pieces that the vocabulary does not have
     matrix : (n, d) vectors
     ids : n keys for IDF tables (token ids, or words)
     cut : bool
         Tokens were left out on request.
-    unknown : bool
-        The text has words or pieces that the encoder does not know.
+    words_missing : bool
+        The text has words without a vector.
     bags : dict
         What a metric has made of the text, by side and filter: a text with many references is prepared once.
     """
@@ -92,10 +93,11 @@ class TokenText:
     ends: NDArray[np.int64]
     words: NDArray[np.int64]
     special: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]
     matrix: Vectors
     ids: Sequence[Hashable]
     cut: bool
-    unknown: bool = False
+    words_missing: bool = False
     bags: dict[tuple[Side, bool], Bag | None] = field(default_factory=dict)
 
     @property
@@ -105,7 +107,13 @@ class TokenText:
 
     def same_as(self, other: TokenText) -> bool:
         """Whether a text without tokens is like another one: both blank, or the same words, all unknown."""
-        return self.text == other.text or not (self.unknown or other.unknown) and self.empty and other.empty
+        blank = self.empty and other.empty and not (self.words_missing or other.words_missing)
+        return self.text == other.text or blank
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether the encoder does not know all words or pieces."""
+        return self.words_missing or bool(self.unknown.any())
 
     @cached_property
     def sentences(self) -> NDArray[np.intp]:
@@ -141,8 +149,8 @@ class TokenText:
         if filters.punctuation == "ascii":
             if token in _ASCII_MARKS:
                 return True
-        elif filters.punctuation and _MARKS.fullmatch(token):
-            return True
+        elif filters.punctuation and not self.unknown[place] and _MARKS.fullmatch(token):
+            return True  # an unknown sign, such as an emoji, is no mere punctuation
         return bool(filters.stopwords) and self._word(place).lower() in filters.stopwords
 
     def _word(self, place: int) -> str:
@@ -251,10 +259,10 @@ class TokenReader:
                 ends,
                 words,
                 special,
+                unknown,
                 check_vectors(encoder.identity, texts[index], encoded.vectors, len(ids)),
                 ids.tolist(),
                 encoded.cut,
-                bool(unknown.any()),
             )
             yield index, text
 
@@ -277,10 +285,11 @@ def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool)
             ends=np.array([end for _, _, end in found], dtype=np.int64),
             words=np.arange(count),
             special=np.zeros(count, dtype=bool),
+            unknown=np.zeros(count, dtype=bool),
             matrix=table[[rows[word] for word, _, _ in found]],
             ids=[word for word, _, _ in found],
             cut=False,
-            unknown=count < len(spans),
+            words_missing=count < len(spans),
         )
         yield index, text
 
