@@ -2,7 +2,8 @@
 
 Everything random is drawn from the seed and the number of the epoch, never from what ran before. After every epoch the
 weights, the best weights, the optimiser and the curve are written as one file. So a run that was killed at any moment
-continues when it is started again, and ends with the same weights as one that was not.
+continues when it is started again, and ends with the same weights as one that was not (on the same machine, with the
+same number of threads).
 """
 
 from __future__ import annotations
