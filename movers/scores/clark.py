@@ -6,7 +6,10 @@ A text is a bag of vectors with masses. The distance of two texts is the minimum
     \mathrm{WMD}(A, B) = \min_{T \ge 0} \sum_{ij} T_{ij} \|v_i - v_j\|_2
     \quad s.t. \quad T 1 = d_A, \; T^\top 1 = d_B \qquad (2)
 
-.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B)) \qquad (3)
+.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B) / \tau) \qquad (3)
+
+The paper has :math:`\tau = 1`, on the vectors as they are. By default :math:`\tau` is the mean distance of unrelated
+texts under the options of the call, so that unrelated texts score about .37 with any vectors.
 
 What differs is the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both (Eq. 5).
 
@@ -21,6 +24,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +34,7 @@ from movers.encoders import Encoder, load_encoder
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
-from movers.scores.bags import Bag, alignment_of, no_alignment
+from movers.scores.bags import Bag, Units, alignment_of, no_alignment
 from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, PairOptions, References, documented, option
 from movers.scores.words import (
@@ -75,15 +79,22 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) ->
 
 
 def sentence_bag(
-    words: Words, weights: str, table: IdfTable | None, encoder: ContextualEncoder | None, metric: str
+    words: Words,
+    weights: str,
+    table: IdfTable | None,
+    encoder: ContextualEncoder | None,
+    metric: str,
+    pooling: Literal["mean", "max"] = "mean",
 ) -> Bag:
-    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its words' vectors."""
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean (or maximum) of its words'."""
     owners = sentence_of(words)
     numbers, starts = np.unique(owners, return_index=True)
     lengths = np.diff([*starts, len(owners)])
     spans = words.spans()
     texts = [words.text[slice(*spans[number])] for number in numbers]
-    if encoder is None:
+    if encoder is None and pooling == "max":
+        vectors = np.maximum.reduceat(words.vectors[words.rows], starts, axis=0)
+    elif encoder is None:
         sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
         vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
@@ -128,9 +139,9 @@ def mover_distance(
     return emd(masses_a, masses_b, costs), costs
 
 
-def similarity(distance: float) -> float:
-    """Eq. 3."""
-    return math.exp(-distance)
+def similarity(distance: float, temperature: float) -> float:
+    """Eq. 3, with distances in units of the temperature."""
+    return math.exp(-distance / temperature)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -144,7 +155,21 @@ class ClarkOptions(PairOptions):
     stopwords: object = option("english", "words to drop", values="'english', list of words or None")
     punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
     lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
-    keep_numbers: bool = option(False, "keep tokens of digits alone")
+    keep_numbers: bool = option(True, "keep tokens of digits alone")
+    temperature: object = option(
+        "auto",
+        "unit of distances, score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance "
+        "of unrelated texts under these options",
+        values="'auto' or a number above zero",
+    )
+    oov: Literal["drop", "zero", "match"] = option(
+        "drop",
+        "words without a vector: left out, counted at the origin (the authors' script), or at distance 0 from "
+        "themselves and one unit from everything else",
+    )
+    average: Literal["scores", "distances"] = option(
+        "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
+    )
     lang: str = option("en", "language code of the rules that find sentences")
     distance: BagDistance = option("euclidean", "distance between two vectors; the paper's is euclidean")
     normalize: bool = option(False, "scale every vector to length 1 first")
@@ -155,8 +180,15 @@ class ClarkOptions(PairOptions):
     )
     context: Literal["sentence", "text"] = option("sentence", "what a contextual model reads at a time")
 
+    presets = {"paper": {"temperature": 1.0, "keep_numbers": False, "oov": "zero"}}
+
     def settle(self, metric: str) -> Self:
         parse_aggregation(metric, self.layer)
+        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if self.temperature != "auto" and not (number and 0 < float(str(self.temperature)) < math.inf):
+            raise InputError(
+                f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
+            )
         check_language(metric, self.lang)
         stop_words(self.stopwords, metric)
         if isinstance(self.idf, tuple | list):
@@ -195,6 +227,7 @@ class SentenceOptions(ClarkOptions):
         "a contextual encoder that gives sentences their vectors, in place of the mean of their words",
         values="str, path, (model, tokenizer), encoder or None",
     )
+    pooling: Literal["mean", "max"] = option("mean", "how the vectors of a sentence's words become its own")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +273,7 @@ class MoverSimilarity(PairMetric[ReadText]):
     reader: WordReader
     table: IdfTable | None
     sentence_encoder: ContextualEncoder | None
+    temperature: float
 
     @abc.abstractmethod
     def bag(self, words: Words) -> Bag:
@@ -275,14 +309,21 @@ class MoverSimilarity(PairMetric[ReadText]):
         bags = self._bags(prediction, reference)
         if bags is None:
             alike = prediction.text.text == reference.text.text or (prediction.text.blank and reference.text.blank)
-            value = 1.0 if alike else 0.0
-            return Comparison(value, empty=True, alignment=no_alignment() if aligned else None)
+            alignment = no_alignment() if aligned else None
+            return Comparison(float(alike), empty=True, alignment=alignment, distance=0.0 if alike else None)
         with CELLS.hold(len(bags[0].masses) * len(bags[1].masses), self.options.max_cells):
             costs = self._costs(*bags) if costs is None else costs
             plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
         unfiltered = prediction.bag is None or reference.bag is None
-        return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
+        value = self.similarity(plan.cost)
+        return Comparison(value, unfiltered=unfiltered, alignment=alignment, distance=plan.cost)
+
+    def similarity(self, distance: float) -> float:
+        return similarity(distance, self.temperature)
+
+    def extra(self) -> dict[str, object]:
+        return {"temperature": self.temperature}
 
     def _bags(self, prediction: ReadText, reference: ReadText) -> tuple[Bag, Bag] | None:
         """Both bags of kept units; of all tokens where a side has none; None if one has no token."""
@@ -296,7 +337,10 @@ class MoverSimilarity(PairMetric[ReadText]):
         x, y = first.units.vectors(), second.units.vectors()
         if self.options.normalize:
             x, y = unit_rows(x), unit_rows(y)
-        return pairwise_distances(x, y, self.options.distance)
+        costs = pairwise_distances(x, y, self.options.distance)
+        if self.options.oov == "match":
+            _match_unknown(costs, first.units, second.units, self.temperature)
+        return costs
 
     @classmethod
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
@@ -307,7 +351,8 @@ class MoverSimilarity(PairMetric[ReadText]):
         sentences = _sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
         fields: dict[str, object] = {"emb": encoder.identity}
         if isinstance(encoder, StaticEncoder):
-            reader: WordReader = StaticReader(encoder, rules)
+            reader: WordReader = StaticReader(encoder, rules, options.oov != "drop")
+            fields["oov"] = options.oov
         else:
             layer = parse_aggregation(name, options.layer)
             window = encoder.window_for(options.window)
@@ -327,16 +372,27 @@ class MoverSimilarity(PairMetric[ReadText]):
             "lang": options.lang,
             "dist": options.distance,
             "norm": options.normalize,
-            "refs": options.multi_ref,
         }
-        return cls(
+        if options.unescape:
+            fields["html"] = "decoded"
+        ends: dict[str, object] = {"temp": options.temperature, "refs": options.multi_ref}
+        if options.average != "scores":
+            ends["average"] = options.average
+        metric = cls(
             name=name,
             signature=signature(name, fields),
             options=options,
             reader=reader,
             table=table,
             sentence_encoder=sentences,
+            temperature=1.0 if options.temperature == "auto" else float(str(options.temperature)),
         )
+        if options.temperature == "auto":
+            from movers.scores.rescaling import mean_unrelated_distance
+
+            known = replace(metric, options=replace(options, oov="drop"))
+            metric = replace(metric, temperature=mean_unrelated_distance(known))
+        return replace(metric, signature=signature(name, fields | ends))
 
     @classmethod
     @abc.abstractmethod
@@ -367,13 +423,15 @@ class SentenceMover(MoverSimilarity):
     options_class = SmsOptions
 
     def bag(self, words: Words) -> Bag:
-        return sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name)
+        return sentence_bag(
+            words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
+        )
 
     @classmethod
     def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
         return {
             "sentences": options.sentence_weights,
-            "sentvec": "mean" if sentences is None else f"{sentences.identity}-{options.dtype}",
+            "sentvec": options.pooling if sentences is None else f"{sentences.identity}-{options.dtype}",
         }
 
 
@@ -387,7 +445,9 @@ class SentenceAndWordMover(MoverSimilarity):
     def bag(self, words: Words) -> Bag:
         return sentence_and_word_bag(
             word_bag(words, self.options.weights or "count", self.table, self.name),
-            sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name),
+            sentence_bag(
+                words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
+            ),
         )
 
     @classmethod
@@ -407,6 +467,18 @@ def _sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> 
             f"expected the same encoder as model ({words.identity}), but got {encoder.identity}"
         )
     return encoder
+
+
+def _match_unknown(costs: Floats, first: Units, second: Units, unit: float) -> None:
+    """Words without a vector, in place: no distance from themselves, one unit from everything else."""
+    rows, columns = np.flatnonzero(first.unknown()).tolist(), np.flatnonzero(second.unknown()).tolist()
+    costs[rows, :] = unit
+    costs[:, columns] = unit
+    if rows and columns:
+        written, others = first.keys(), second.keys()
+        for i, j in product(rows, columns):
+            if written[i] == others[j]:
+                costs[i, j] = 0.0
 
 
 def _warn_about_script(metric: str, texts: Sequence[str]) -> None:
@@ -438,7 +510,7 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     --------
     >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
-    0.0102
+    0.0
     """
     return run(WordMover, "wms", predictions, references, options)
 

@@ -21,6 +21,7 @@ from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.scores.options import RunOptions
+from movers.scores.result import Result
 from movers.threads import chunks, default_threads, one_blas_thread
 from movers.weights import Corpus
 
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 Text = TypeVar("Text")
+Metric = TypeVar("Metric", bound="PairMetric[Any]")
 Costs = NDArray[np.float64]
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
@@ -62,6 +64,8 @@ class Comparison(NamedTuple):
         Filtering left a side without units, so the pair was compared on all its tokens.
     alignment : dict or None
         Units, masses and flows, if asked for.
+    distance : float or None
+        What it cost to move one side into the other; None where nothing can be moved.
     """
 
     score: float
@@ -69,6 +73,7 @@ class Comparison(NamedTuple):
     empty: bool = False
     unfiltered: bool = False
     alignment: dict[str, object] | None = None
+    distance: float | None = None
 
 
 class Example(NamedTuple):
@@ -81,6 +86,7 @@ class Example(NamedTuple):
     truncated: bool
     unknown: bool
     alignments: list[dict[str, object]] | None
+    distance: float | None
 
 
 @dataclass(frozen=True)
@@ -92,11 +98,14 @@ class PairMetric(abc.ABC, Generic[Text]):
     name, signature : str
     options : RunOptions
         Validated; threads, progress bar, whether alignments are wanted, and the metric's own.
+    baseline : mapping or None
+        What unrelated texts score: `score` and the parts, by which all are rescaled.
     """
 
     name: str
     signature: str
     options: RunOptions
+    baseline: Mapping[str, float] | None = field(default=None, kw_only=True)
 
     #: The class of its options.
     options_class: ClassVar[type[RunOptions]]
@@ -152,6 +161,20 @@ class PairMetric(abc.ABC, Generic[Text]):
         """Whether the encoder does not know all words or pieces of the text."""
         return False
 
+    def similarity(self, distance: float) -> float:
+        """The score of a distance, for metrics whose score is a function of it alone."""
+        raise NotImplementedError
+
+    def table_row(self) -> int | None:
+        """Which layer's row of a baseline table in the `bert-score` package's format belongs to it, if one does."""
+        return None
+
+    def rescale(self, name: str, value: float) -> float:
+        """A score or part on the scale of the baseline: unrelated texts at 0, equal ones at 1."""
+        if self.baseline is None:
+            return value
+        return (value - self.baseline[name]) / (1.0 - self.baseline[name])
+
     def extra(self) -> dict[str, object]:
         """Further entries of the result."""
         return {}
@@ -173,7 +196,16 @@ def run(
     """
     options = kind.options_class.parse(name, given)
     texts, groups = check_pairs(name, predictions, compared_with, argument)
-    return score(kind.build(name, options, Corpus(texts, groups)), texts, groups)
+    return score(build(kind, name, options, Corpus(texts, groups)), texts, groups)
+
+
+def build(kind: type[Metric], name: str, options: RunOptions, corpus: Corpus | None = None) -> Metric:
+    """The metric that validated options describe, with the baseline they ask for."""
+    from movers.scores.rescaling import rescaled
+
+    if corpus is not None and options.unescape:
+        corpus = corpus.cleaned(options.clean)
+    return rescaled(kind.build(name, options, corpus))
 
 
 def score(
@@ -286,6 +318,8 @@ class _Block(Generic[Text]):
     in_flight: list[Future[list[tuple[Pair, Comparison]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        clean = self.metric.options.clean
+        self.rows = [(clean(prediction), [clean(text) for text in texts]) for prediction, texts in self.rows]
         for prediction, references in self.rows:
             for text in (prediction, *references):
                 self.numbers.setdefault(text, len(self.numbers))
@@ -399,41 +433,63 @@ def _compare(
 def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
     if metric.multi_ref == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
-        value, parts = best.score, best.parts
+        value, parts, distance = best.score, best.parts, best.distance
     else:
         count = 1 if metric.multi_ref == "sum" else len(comparisons)
         value = math.fsum(comparison.score for comparison in comparisons) / count
         names = comparisons[0].parts
         parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}
+        moved = [comparison.distance for comparison in comparisons if comparison.distance is not None]
+        distance = math.fsum(moved) / len(moved) if moved else None
     alignments = None
     if metric.options.return_alignment:
         alignments = [
-            {"reference_index": index, "score": comparison.score, **(comparison.alignment or {})}
+            {
+                "reference_index": index,
+                "score": metric.rescale("score", comparison.score),
+                **(comparison.alignment or {}),
+            }
             for index, comparison in enumerate(comparisons)
         ]
     return Example(
-        value,
-        parts,
+        metric.rescale("score", value),
+        {name: metric.rescale(name, part) for name, part in parts.items()} if metric.baseline else parts,
         any(comparison.empty for comparison in comparisons),
         any(comparison.unfiltered for comparison in comparisons),
         truncated,
         unknown,
         alignments,
+        distance,
     )
+
+
+def corpus_score(metric: PairMetric[Text], examples: Sequence[Example]) -> float:
+    """The mean of the scores or, with `average="distances"`, the similarity of the mean distance.
+
+    A row without distance (one side is blank) counts with its score.
+    """
+    if getattr(metric.options, "average", "scores") == "scores":
+        return math.fsum(example.score for example in examples) / len(examples)
+    moved = [example.distance for example in examples if example.distance is not None]
+    others = [example.score for example in examples if example.distance is None]
+    value = metric.rescale("score", metric.similarity(math.fsum(moved) / len(moved))) if moved else 0.0
+    return math.fsum([value * len(moved), *others]) / len(examples)
 
 
 def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, object]:
     """The result every metric returns: plain Python values only."""
     scores = [example.score for example in examples]
-    result: dict[str, object] = {
-        "score": math.fsum(scores) / len(scores),
-        "scores": scores,
-        "signature": metric.signature,
-        "n_empty": sum(example.empty for example in examples),
-        "n_unfiltered": sum(example.unfiltered for example in examples),
-        "n_truncated": sum(example.truncated for example in examples),
-        "n_unknown": sum(example.unknown for example in examples),
-    }
+    result: dict[str, object] = Result(
+        score=corpus_score(metric, examples),
+        scores=scores,
+        signature=metric.signature,
+        n_empty=sum(example.empty for example in examples),
+        n_unfiltered=sum(example.unfiltered for example in examples),
+        n_truncated=sum(example.truncated for example in examples),
+        n_unknown=sum(example.unknown for example in examples),
+    )
+    if any(example.distance is not None for example in examples):
+        result["distances"] = [example.distance for example in examples]
     for name in examples[0].parts:
         result[name] = [example.parts[name] for example in examples]
     result.update(metric.extra())

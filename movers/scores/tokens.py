@@ -175,6 +175,9 @@ class TokenUnits:
     def keys(self) -> list[Hashable]:
         return [self.text.ids[place] for place in self.places.tolist()]
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return self.text.unknown[self.places]
+
     def special(self) -> NDArray[np.bool_]:
         """(n,) which of them are special tokens."""
         return self.text.special[self.places]
