@@ -463,24 +463,24 @@ def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: 
     )
 
 
-def corpus_score(metric: PairMetric[Text], examples: Sequence[Example]) -> float:
+def corpus_score(metric: PairMetric[Text], scores: Sequence[float], distances: Sequence[float | None]) -> float:
     """The mean of the scores or, with `average="distances"`, the similarity of the mean distance.
 
     A row without distance (one side is blank) counts with its score.
     """
     if getattr(metric.options, "average", "scores") == "scores":
-        return math.fsum(example.score for example in examples) / len(examples)
-    moved = [example.distance for example in examples if example.distance is not None]
-    others = [example.score for example in examples if example.distance is None]
+        return math.fsum(scores) / len(scores)
+    moved = [distance for distance in distances if distance is not None]
+    others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
     value = metric.rescale("score", metric.similarity(math.fsum(moved) / len(moved))) if moved else 0.0
-    return math.fsum([value * len(moved), *others]) / len(examples)
+    return math.fsum([value * len(moved), *others]) / len(scores)
 
 
 def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, object]:
     """The result every metric returns: plain Python values only."""
-    scores = [example.score for example in examples]
+    scores, distances = [example.score for example in examples], [example.distance for example in examples]
     result: dict[str, object] = Result(
-        score=corpus_score(metric, examples),
+        score=corpus_score(metric, scores, distances),
         scores=scores,
         signature=metric.signature,
         n_empty=sum(example.empty for example in examples),
@@ -488,8 +488,8 @@ def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, 
         n_truncated=sum(example.truncated for example in examples),
         n_unknown=sum(example.unknown for example in examples),
     )
-    if any(example.distance is not None for example in examples):
-        result["distances"] = [example.distance for example in examples]
+    if any(distance is not None for distance in distances):
+        result["distances"] = distances
     for name in examples[0].parts:
         result[name] = [example.parts[name] for example in examples]
     result.update(metric.extra())
