@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -11,13 +12,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from movers.encoders.cache import file_digest, folder_digest, locked_cache, sha256_of
+from movers.encoders.cache import cache_folder, file_digest, folder_digest, locked_cache, sha256_of
 from movers.errors import InputError
 from movers.io import progress_bar, write_file
 
 __all__ = [
     "MINILM",
     "MPNET",
+    "SETTINGS",
     "WORDLLAMA_TOKENIZER",
     "WORDLLAMA_WEIGHTS",
     "KnownModel",
@@ -50,12 +52,11 @@ class WheelFile:
             ) from None
         if not path.is_file():
             raise MissingWeights(f"weights: the installed {self.distribution} has no file {self.path}")
-        _check(path, self.sha256)
+        _check(path, sha256_of(path), self.sha256)
         return path
 
 
-def _check(path: Path, expected: str) -> None:
-    found = sha256_of(path)
+def _check(path: Path, found: str, expected: str) -> None:
     if found != expected:
         raise InputError(f"weights: {path.name}: expected sha256 {expected}, but got {found}; reinstall its package")
 
@@ -90,12 +91,25 @@ class KnownModel:
     settings: str
 
     def identify(self, folder: Path) -> str:
-        """What names the vectors of the model in `folder`: the weights' digest, and what is unusual about the rest."""
+        """What names the vectors of the model in `folder`: the weights' digest, or one over all if the rest is unusual."""
         found = folder_digest(folder, SETTINGS)
-        return self.weights if found == self.settings else f"{self.weights[:8]}+{found[:8]}"
+        if found == self.settings:
+            return self.weights
+        return hashlib.sha256(f"{self.weights}+{found}".encode()).hexdigest()
 
 
-SETTINGS = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+#: Files beside the weights that determine the vectors of a transformer.
+SETTINGS = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+)
 MINILM = KnownModel(
     "all-MiniLM-L6-v2",
     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -122,9 +136,11 @@ def mpnet_folder(
 
     `manifest.json` lists every file with its digest and is written last, so that a folder without it is no folder.
     """
+    folder = cache_folder() / f"{model.name}-{model.weights[:8]}"
+    if _is_whole(folder, model):  # a cache that is ready may be read-only
+        return folder
     with locked_cache(model.name) as cache:
-        folder = cache / f"{model.name}-{model.weights[:8]}"
-        if _is_whole(folder):
+        if _is_whole(folder, model):  # by another process meanwhile
             return folder
         pieces = sorted((_part_file(name) for name in distributions), key=lambda path: path.name)
         for left in cache.glob(f"{folder.name}.building-*"):  # by a run that was killed: the lock is ours
@@ -139,11 +155,13 @@ def mpnet_folder(
     return folder
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_whole(folder: Path, model: KnownModel) -> bool:
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        return all(file_digest(folder / name) == digest for name, digest in manifest.items())
-    except (OSError, ValueError, AttributeError):
+        return manifest["model.safetensors"] == model.weights and all(
+            file_digest(folder / name) == digest for name, digest in manifest.items()
+        )
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False
 
 
@@ -163,11 +181,11 @@ def _assemble(model: KnownModel, pieces: Sequence[Path], building: Path, progres
     found = next(iter(unpacked.rglob("model.safetensors")), None)
     if found is None:
         raise InputError(f"weights: the parts of {model.name} hold no model.safetensors")
-    _check(found, model.weights)
-    names = sorted(path.name for path in found.parent.iterdir() if path.is_file())
-    if "tokenizer.json" not in names or "config.json" not in names:
+    files = sorted(path for path in found.parent.rglob("*") if path.is_file())
+    manifest = {path.relative_to(found.parent).as_posix(): sha256_of(path) for path in files}
+    _check(found, manifest[found.name], model.weights)
+    if "tokenizer.json" not in manifest or "config.json" not in manifest:
         raise InputError(f"weights: the parts of {model.name} hold no tokenizer.json or no config.json")
-    manifest = {name: sha256_of(found.parent / name) for name in names}
     write_file(found.parent / "manifest.json", json.dumps(manifest, indent=1))
     return found.parent
 

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast, runtime_checkable
@@ -141,7 +142,7 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         dimension = 0
         bar = progress_bar(desc=f"reading {source.name}", unit=" words", progress=progress)
         with target.open("wb") as rows, bar:
-            for word, vector in _entries(source):
+            for word, vector in _readable(source):
                 bar.update()
                 # A repeated word keeps its first vector, as in gensim; a line break would tear the list of words.
                 if word in words or "\n" in word:
@@ -167,6 +168,13 @@ def _is_whole(folder: Path) -> bool:
         return all(file_digest(folder / name) == meta[name] for name in ("vectors.npy", "words.txt"))
     except (OSError, ValueError, KeyError):
         return False
+
+
+def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
+    try:
+        yield from _entries(source)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"model: {source}: expected a gzip archive of word vectors, but {error}") from None
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
