@@ -216,6 +216,9 @@ class BertScore(PairMetric[TokenText]):
     def has_unknown(self, text: TokenText) -> bool:
         return text.has_unknown
 
+    def reading_whole(self) -> Self:
+        return replace(self, reader=self.reader.reading_whole())
+
     def table_row(self) -> int | None:
         encoder, layer = self.reader.encoder, self.reader.aggregation
         if isinstance(encoder, StaticEncoder) or layer.kind not in ("last", "layer"):

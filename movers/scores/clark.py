@@ -319,6 +319,11 @@ class MoverSimilarity(PairMetric[ReadText]):
         value = self.similarity(plan.cost)
         return Comparison(value, unfiltered=unfiltered, alignment=alignment, distance=plan.cost)
 
+    def reading_whole(self) -> Self:
+        if isinstance(self.reader, ContextualReader):
+            return replace(self, reader=replace(self.reader, truncation="window"))
+        return self
+
     def similarity(self, distance: float) -> float:
         return similarity(distance, self.temperature)
 

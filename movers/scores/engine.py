@@ -46,6 +46,7 @@ Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary 
 _UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
 _BLOCK = 1024  # pairs in memory at once
 _BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's own arrays
+_IN_FLIGHT = 16  # chunks that wait for a thread or are being compared
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 _GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
 
@@ -164,6 +165,10 @@ class PairMetric(abc.ABC, Generic[Text]):
     def similarity(self, distance: float) -> float:
         """The score of a distance, for metrics whose score is a function of it alone."""
         raise NotImplementedError
+
+    def reading_whole(self) -> Self:
+        """The metric for texts of our own: read through windows, never refused for their length."""
+        return self
 
     def table_row(self) -> int | None:
         """Which layer's row of a baseline table in the `bert-score` package's format belongs to it, if one does."""
@@ -395,6 +400,8 @@ class _Block(Generic[Text]):
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
+            while len(self.in_flight) > _IN_FLIGHT:  # what waits holds its texts in memory
+                self.compared.update(self.in_flight.pop(0).result())
 
     def _wait(self) -> None:
         while self.in_flight:

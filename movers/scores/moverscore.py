@@ -238,6 +238,9 @@ class MoverScore(PairMetric[TokenText]):
     def has_unknown(self, text: TokenText) -> bool:
         return text.has_unknown
 
+    def reading_whole(self) -> Self:
+        return replace(self, reader=self.reader.reading_whole())
+
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
         """The n-grams of the kept tokens, or of all; None if there are none."""
         if (side, filtered) not in text.bags:

@@ -43,7 +43,8 @@ def _unrelated_examples(metric: PairMetric[Any]) -> list[Example]:
     """Every text of the list against every other one; computed once for everything that changes a distance."""
     found = _known.pop(metric.signature, None)
     if found is None:
-        plain = replace(metric, options=replace(metric.options, return_alignment=False))
+        whole = metric.reading_whole()
+        plain = replace(whole, options=replace(whole.options, return_alignment=False, unescape=False))
         found = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
     _known[metric.signature] = found
     while len(_known) > _KEPT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -222,6 +222,10 @@ class TokenReader:
             if options.shared_pass is not None:
                 options.shared_pass.add(encoder.identity, aggregation)
         return cls(encoder, aggregation, tables, options)
+
+    def reading_whole(self) -> TokenReader:
+        """The reader with long texts read through windows."""
+        return replace(self, options=replace(self.options, truncation="window"))
 
     @property
     def static(self) -> bool:

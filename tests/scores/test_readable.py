@@ -64,7 +64,10 @@ def test_unrelated_texts_score_about_one_over_e_with_any_vectors(options: dict[s
 def test_the_unit_follows_the_options_and_the_signature_says_auto_or_the_number() -> None:
     plain, unit = score("wms"), score("wms", normalize=True)
     assert plain["temperature"] > 5 > unit["temperature"]
-    assert "|temp:auto|" in plain["signature"] and "|temp:0.123456789|" in score("wms", temperature=0.123456789)["signature"]
+    assert (
+        "|temp:auto|" in plain["signature"]
+        and "|temp:0.123456789|" in score("wms", temperature=0.123456789)["signature"]
+    )
 
 
 @pytest.mark.parametrize("value", [0, -1, "hot", True, None, math.inf, math.nan])
