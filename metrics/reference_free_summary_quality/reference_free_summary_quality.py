@@ -40,6 +40,9 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
 
     Returns:
         score: mean of `scores`.
@@ -79,7 +82,7 @@ class ReferenceFreeSummaryQuality(TextMetric):
         self, *, predictions, sources,
         # options: written by `make cards`
         model="shipped", doc_reduce="mean", device="auto", dtype="float32", batch_tokens=None, threads=None,
-        progress=None, return_alignment=False,
+        progress=None, return_alignment=False, preset=None, unescape=False,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

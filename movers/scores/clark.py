@@ -515,7 +515,7 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     --------
     >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
-    0.0
+    0.7449
     """
     return run(WordMover, "wms", predictions, references, options)
 
