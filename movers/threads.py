@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections import deque
@@ -14,10 +15,12 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 if TYPE_CHECKING:
     from threadpoolctl import LibController, ThreadpoolController
 
-__all__ = ["CELLS", "CellBudget", "SafeLock", "chunks", "default_threads", "one_blas_thread", "threaded_map"]
+__all__ = ["CELLS", "CellBudget", "SafeLock", "chunks", "default_threads", "one_blas_thread", "solver_pool",
+           "solvers_at_work", "threaded_map"]  # fmt: skip
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_POOL = "movers-solver"  # how its threads are called
 
 
 def default_threads() -> int:
@@ -81,9 +84,15 @@ CELLS = CellBudget()
 
 
 def _after_fork() -> None:
+    """In a forked child: locks are open, nothing is held, and torch does without its pool of threads.
+
+    The threads of that pool do not exist in the child, so that work handed to them would never be done.
+    """
     SafeLock.renew_all()
     CELLS.renew()
     _HOLD.forget()
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
 
 
 class _BlasHold:
@@ -160,6 +169,24 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield part
 
 
+@contextmanager
+def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
+    """Threads to solve in, even if it is one: the calling thread stays free to be interrupted.
+
+    After an interrupt nobody waits for what the threads have begun.
+    """
+    pool = ThreadPoolExecutor(default_threads() if threads is None else threads, thread_name_prefix=_POOL)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def solvers_at_work() -> bool:
+    """Whether threads of a pool are still solving; the interpreter would wait for them before it exits."""
+    return any(thread.name.startswith(_POOL) for thread in threading.enumerate())
+
+
 def threaded_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None, chunk: int = 32
 ) -> Iterator[Result]:
@@ -171,11 +198,8 @@ def threaded_map(
     [0, 1, 4, 9, 16]
     """
     threads = default_threads() if threads is None else threads
-    if threads == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
-        in_flight: deque[Future[list[Result]]] = deque()
+    in_flight: deque[Future[list[Result]]] = deque()
+    with solver_pool(threads) as pool:
         for part in chunks(items, chunk):
             in_flight.append(pool.submit(_run_chunk, function, part))
             if len(in_flight) > 4 * threads:

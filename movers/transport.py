@@ -91,8 +91,7 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
 def unit_rows(x: NDArray[Real]) -> NDArray[Real]:
     """Rows of x scaled to length 1; zero rows stay zero. Lengths in double: squares of large numbers would overflow."""
     lengths = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
-    scaled: NDArray[Real] = x / np.where(lengths > 0, lengths, 1.0).astype(x.dtype)[:, None]
-    return scaled
+    return np.asarray(x / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=x.dtype)
 
 
 def emd(a: ArrayLike, b: ArrayLike, costs: ArrayLike) -> Plan:

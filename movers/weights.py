@@ -70,6 +70,12 @@ class IdfTable:
     keys: Keys = "words"
     tokenizer: str | None = None
 
+    def __post_init__(self) -> None:
+        if not all(0 <= count <= self.documents for count in self.frequencies.values()):
+            raise InputError(
+                f"IdfTable: expected each key in 0 to {self.documents} documents; masses would be negative"
+            )
+
     @classmethod
     def build(
         cls, documents: Iterable[Iterable[str | int]], keys: Keys = "words", tokenizer: str | None = None

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from movers.errors import InputError
 
-__all__ = ["check_vectors", "surface_vectors"]
+if TYPE_CHECKING:
+    from movers.encoders.contextual import ContextualEncoder, EncodedText
+
+__all__ = ["check_vectors", "checked_texts", "surface_vectors"]
 
 Vectors = NDArray[np.float32]
+_COLUMNS = ("ids", "starts", "ends", "words", "special", "unknown")
 
 
 def check_vectors(encoder: str, what: str, vectors: object, count: int, width: int | None = None) -> Vectors:
@@ -35,11 +41,30 @@ def check_vectors(encoder: str, what: str, vectors: object, count: int, width: i
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected {expected} vectors, but got {matrix.shape}")
     if not np.issubdtype(matrix.dtype, np.floating):
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected real numbers, but got dtype {matrix.dtype}")
-    single = matrix.astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
+        single = matrix.astype(np.float32, copy=False)
     if not np.isfinite(single.sum()) and not np.isfinite(single).all():  # the sum may overflow without any of them
         row = int(np.argwhere(~np.isfinite(single))[0, 0])
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected finite numbers, but vector {row} has none")
     return single
+
+
+def checked_texts(
+    encoder: ContextualEncoder, texts: Sequence[str], found: Iterable[tuple[int, EncodedText]]
+) -> Iterator[tuple[int, EncodedText]]:
+    """What a contextual encoder gives for texts, checked: tokens with all columns, one vector each, of one width."""
+    width = None
+    for index, encoded in found:
+        tokens = encoded.tokens
+        lengths = [len(getattr(tokens, name, ())) for name in _COLUMNS]
+        if len(set(lengths)) > 1 or not hasattr(tokens, "unknown"):
+            raise InputError(
+                f"model: {encoder.identity}: {texts[index][:60]!r}: expected tokens with equally long "
+                f"{', '.join(_COLUMNS)}, but got lengths {lengths}"
+            )
+        vectors = check_vectors(encoder.identity, texts[index], encoded.vectors, lengths[0], width)
+        width = vectors.shape[1]
+        yield index, encoded._replace(vectors=vectors)
 
 
 def surface_vectors(surfaces: list[str], lengths: NDArray[np.float64], width: int) -> Vectors:

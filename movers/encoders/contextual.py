@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -113,8 +112,7 @@ class ContextualEncoder:
         self._tokenizer.no_padding()
         self.tokenizer_digest = hashlib.sha256(self._tokenizer.to_str().encode("utf-8")).hexdigest()[:16]
         self._prefix, self._suffix = self._special_frame()
-        unknown = tokenizer.unk_token_id  # GPT-2 names its end of text so, which no text contains
-        self._unknown = -1 if unknown is None else int(unknown)
+        self._unknown = self._unknown_ids(tokenizer.unk_token_id)
         self._pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0)
         self.max_window = window_limit(config, tokenizer)
         self.sentence_window = min(self.max_window, _SENTENCE_WINDOW.get(name, self.max_window))
@@ -122,12 +120,17 @@ class ContextualEncoder:
         self.states = int(layers) + 1 if layers else 0
         self.cache = cache
         # What tells this encoder's vectors from those of others in a cache they share.
-        self._key = (digest, self.tokenizer_digest, str(self.model.dtype), str(self.device))
+        self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))
         self._lock = SafeLock()
 
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+    @property
+    def dtype(self) -> str:
+        """Precision of the model, for signatures: a model that was handed over has its own."""
+        return str(self.model.dtype).removeprefix("torch.")
 
     def _special_frame(self) -> tuple[list[int], list[int]]:
         """Special tokens that the tokenizer puts before and after a text."""
@@ -136,6 +139,13 @@ class ContextualEncoder:
         if not body:
             return list(probe.ids), []
         return list(probe.ids[: body[0]]), list(probe.ids[body[-1] + 1 :])
+
+    def _unknown_ids(self, named: int | None) -> list[int]:
+        """Ids that stand for pieces the vocabulary lacks: what the tokenizer calls so, and what its algorithm gives."""
+        algorithm = self._tokenizer.model
+        given = getattr(algorithm, "unk_token", None)  # GPT-2 names its end of text so, which no text contains
+        ids = [named, self._tokenizer.token_to_id(given) if given else getattr(algorithm, "unk_id", None)]
+        return [int(number) for number in ids if number is not None]
 
     def window_for(self, window: int | None) -> int:
         """The window to use, with room for at least two tokens beside the special ones."""
@@ -162,7 +172,7 @@ class ContextualEncoder:
             offsets[before : total - after] = encoding.offsets
             words[before : total - after] = [-1 if word is None else word for word in encoding.word_ids]
             special[before : total - after] = False
-        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special, (ids == self._unknown) & ~special)
+        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special, np.isin(ids, self._unknown) & ~special)
 
     def encode(
         self,
@@ -337,17 +347,6 @@ class ContextualEncoder:
             states = output.hidden_states
             layers = torch.stack([states[number][keep] for number in kind.needed(len(states))])
         return kind.combine(layers.float()).cpu().numpy()
-
-
-def _one_torch_thread() -> None:
-    """In a forked child: torch's pool of threads is not there, and work handed to it would never be done."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_one_torch_thread)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ __all__ = [
     "pmeans",
     "routing",
     "routing_of_the_paper",
+    "unit_vectors",
 ]
 
 AggregationName = Literal["pmeans", "routing", "last", "mean"]
@@ -127,12 +128,12 @@ def _powers(metric: str, powers: object) -> tuple[float, ...]:
     return values
 
 
-def _unit(layers: torch.Tensor) -> torch.Tensor:
+def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
     """Vectors scaled to length 1; zero vectors stay zero. Lengths in double: squares may overflow."""
     import torch
 
     lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True, dtype=torch.float64)
-    return layers / torch.where(lengths > 0, lengths, 1.0).to(layers.dtype)
+    return (layers / torch.where(lengths > 0, lengths, 1.0)).to(layers.dtype)
 
 
 def join(layers: torch.Tensor) -> torch.Tensor:
@@ -142,7 +143,7 @@ def join(layers: torch.Tensor) -> torch.Tensor:
     """
     import torch
 
-    return torch.cat(list(_unit(layers)), dim=-1) / len(layers) ** 0.5
+    return torch.cat(list(unit_vectors(layers)), dim=-1) / len(layers) ** 0.5
 
 
 def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> torch.Tensor:
@@ -165,7 +166,7 @@ def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> 
     """
     import torch
 
-    unit = _unit(layers)
+    unit = unit_vectors(layers)
     means = []
     for power in powers:
         if power == math.inf:
@@ -197,7 +198,7 @@ def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 
     """
     import torch
 
-    unit = _unit(layers)  # (L, n, d)
+    unit = unit_vectors(layers)  # (L, n, d)
     value = unit.mean(dim=0)
     gamma = torch.zeros(unit.shape[:2], dtype=unit.dtype, device=unit.device)  # (L, n)
     loss = torch.full(unit.shape[1:2], math.inf, dtype=unit.dtype, device=unit.device)
@@ -244,7 +245,7 @@ def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0
     """
     import torch
 
-    unit = _unit(layers)  # (L, n, d)
+    unit = unit_vectors(layers)  # (L, n, d)
     mean = unit.mean(dim=0)
     value = mean
     gamma = torch.zeros(unit.shape[:2], dtype=unit.dtype, device=unit.device)  # (L, n)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, Union
 
-from movers.encoders.cache import folder_digest
+from movers.encoders.cache import file_state, folder_digest, folder_state
 from movers.encoders.embedded import MINILM, MPNET, SETTINGS, MissingWeights, minilm_folder, mpnet_folder
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 from movers.errors import InputError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["Encoder", "load_encoder", "load_static"]
+__all__ = ["Encoder", "find_device", "load_encoder", "load_static"]
 
 Encoder: TypeAlias = Union[StaticEncoder, "ContextualEncoder"]
 
@@ -34,6 +34,8 @@ _HUB_NAMES = {
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
 _MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines vectors
 
+# What metrics use of a contextual encoder.
+_CONTEXTUAL = ("identity", "dtype", "states", "tokenizer_digest", "window_for", "tokenize", "encode")
 _PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's; only those in use are worth keeping
 
 _static: dict[tuple[object, ...], StaticEncoder] = {}
@@ -66,7 +68,8 @@ def load_encoder(
         if isinstance(model, StaticEncoder) or _is_contextual(model):
             return model
         raise InputError(
-            f"model: expected a name, a path, a (model, tokenizer) pair or an encoder, but got {type(model).__name__}"
+            "model: expected a name, a path, a (model, tokenizer) pair or an encoder (static: identity, dimension, "
+            f"vectors; contextual: {', '.join(_CONTEXTUAL)}), but got {type(model).__name__}"
         )
     name = _short_name(os.fspath(model))
     with _loading:
@@ -75,7 +78,7 @@ def load_encoder(
 
 
 def _is_contextual(model: object) -> TypeGuard[ContextualEncoder]:
-    return hasattr(model, "tokenize") and hasattr(model, "encode")
+    return all(hasattr(model, name) for name in _CONTEXTUAL)
 
 
 def _short_name(name: str) -> str:
@@ -99,8 +102,7 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
         return _static[key]
     path = Path(name)
     if path.is_file():
-        status = path.stat()
-        key = ("file", str(path.resolve()), status.st_size, status.st_mtime_ns)
+        key = ("file", str(path.resolve()), file_state(path))
         if key not in _static:
             _static[key] = VectorFile(path, progress)
         return _static[key]
@@ -111,7 +113,7 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
         raise InputError(f"model: {name!r} looks like a path, but there is no such file or folder")
     elif not _is_spacy_package(name):
         return None
-    key = ("spacy", name)
+    key = ("spacy", name, folder_state(path, ("meta.json", "vocab/*")))
     if key not in _static:
         _static[key] = SpacyVectors(name)
     return _static[key]
@@ -128,8 +130,8 @@ def _is_spacy_package(name: str) -> bool:
 
 
 def _find_contextual(name: str, device: str | None, dtype: str, progress: bool | None) -> ContextualEncoder:
-    place = _device(device)
-    key = (name, place, dtype, _folder_state(Path(name)))
+    place = find_device(device)
+    key = (name, place, dtype, folder_state(Path(name), _MODEL_FILES))
     if key not in _contextual:
         for stale in [other for other in _contextual if other[:3] == key[:3]]:
             del _contextual[stale]  # the weights the folder held before
@@ -144,15 +146,8 @@ def _find_contextual(name: str, device: str | None, dtype: str, progress: bool |
     return _contextual[key]
 
 
-def _folder_state(folder: Path) -> tuple[object, ...]:
-    """What changes when a model is saved again under the same name; nothing for names that are no folder."""
-    if not folder.is_dir():
-        return ()
-    files = sorted({path for pattern in _MODEL_FILES for path in folder.glob(pattern)})
-    return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
-
-
-def _device(device: str | None) -> str:
+def find_device(device: str | None) -> str:
+    """The torch device that the option `device` means; an error if it is not there."""
     import torch
 
     if device in (None, "auto"):  # None is how evaluate's bertscore says it
@@ -263,13 +258,16 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
 
 
 def _object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """SHA-256 of what determines vectors: parameters, configuration, tokenizer."""
+    """SHA-256 of what determines vectors: class, configuration and parameters of the model, and the tokenizer."""
     import torch
 
     config = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    described = [json.dumps(config, sort_keys=True, default=str), "" if backend is None else backend.to_str()]
-    total = hashlib.sha256("\n".join(described).encode())
+    definition = {} if backend is None else json.loads(backend.to_str())
+    # How the caller last padded or cut a batch stays in the tokenizer, and changes no vector here.
+    definition.update(truncation=None, padding=None)
+    described = [type(model).__qualname__, config, definition, getattr(tokenizer, "unk_token_id", None)]
+    total = hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode())
     for name, value in sorted(model.state_dict().items()):
         total.update(name.encode())
         total.update(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import file_digest, locked_cache, sha256_of
+from movers.encoders.cache import cache_folder, file_digest, locked_cache, sha256_of
 from movers.encoders.checks import check_vectors
 from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
@@ -104,11 +105,12 @@ class VectorFile:
     def __init__(self, path: str | os.PathLike[str], progress: bool | None = None) -> None:
         source = Path(path)
         digest = file_digest(source)
-        with locked_cache("vectors") as cache:
-            folder = cache / "vectors" / digest[:32]
-            if not _is_whole(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-                _convert(source, folder, progress)
+        folder = cache_folder() / "vectors" / digest[:32]
+        if not _is_whole(folder):  # a cache that is ready may be read-only
+            with locked_cache("vectors"):
+                if not _is_whole(folder):  # nor has another process filled it meanwhile
+                    shutil.rmtree(folder, ignore_errors=True)
+                    _convert(source, folder, progress)
         # Bytes, because reading as text would turn a carriage return inside a word into a line break.
         words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
@@ -265,8 +267,6 @@ class SpacyVectors:
     """The word vectors of a spaCy pipeline (`en_core_web_md`, or a folder), without running the pipeline."""
 
     def __init__(self, name: str) -> None:
-        import hashlib
-
         try:
             import spacy
         except ImportError:
@@ -280,9 +280,11 @@ class SpacyVectors:
             raise InputError(
                 f"model: the spaCy pipeline {name!r} has no word vectors; take one that ends in _md or _lg"
             )
-        data = np.ascontiguousarray(self._vocab.vectors.data)
+        vectors = self._vocab.vectors
+        total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
+        total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # which word has which row
         base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
-        self.identity = f"{base}-{self.dimension}@{hashlib.sha256(data.tobytes()).hexdigest()[:8]}"
+        self.identity = f"{base}-{self.dimension}@{total.hexdigest()[:8]}"
         self._lock = SafeLock()
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:

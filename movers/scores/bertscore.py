@@ -258,6 +258,7 @@ class BertScore(PairMetric[TokenText]):
             similarity = np.asarray(first.units.vectors() @ second.units.vectors().T, dtype=np.float64)
             np.clip(similarity, -1.0, 1.0, out=similarity)  # a product of unit vectors exceeds 1 by rounding
             precision, recall, flow = align(similarity, first.masses, second.masses)
+        precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
         f1 = f1_of(precision, recall)
         moved = float((flow * (1.0 - similarity)).sum())
         alignment = alignment_of(first, second, flow, 1.0 - similarity, moved) if aligned else None
@@ -317,7 +318,7 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
     -------
     dict
         `score` (mean of `scores`), `scores` = `f1`, `precision`, `recall` (lists), `signature` = `hashcode`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, and `alignments` on request.
+        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
@@ -98,7 +99,7 @@ def sentence_bag(
         sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
         vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
-        vectors = encoder.sentence_vectors(texts)
+        vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
     masses = lengths.astype(np.float64)
     if weights == "uniform":
         masses = np.ones(len(lengths))
@@ -298,7 +299,10 @@ class MoverSimilarity(PairMetric[ReadText]):
         return text.text.cut
 
     def has_unknown(self, text: ReadText) -> bool:
-        return text.text.unknown
+        if text.text.unknown or self.sentence_encoder is None:
+            return text.text.unknown
+        (tokens,) = self.sentence_encoder.tokenize([text.text.text])
+        return bool(tokens.unknown.any())
 
     def costs(self, prediction: ReadText, reference: ReadText) -> Floats | None:
         bags = self._bags(prediction, reference)
@@ -308,10 +312,13 @@ class MoverSimilarity(PairMetric[ReadText]):
         aligned = self.options.return_alignment
         bags = self._bags(prediction, reference)
         if bags is None:
-            alike = prediction.text.text == reference.text.text or (prediction.text.blank and reference.text.blank)
+            same = prediction.text.text.split() == reference.text.text.split()
+            alike = same or (prediction.text.blank and reference.text.blank)
             alignment = no_alignment() if aligned else None
             return Comparison(float(alike), empty=True, alignment=alignment, distance=0.0 if alike else None)
-        with CELLS.hold(len(bags[0].masses) * len(bags[1].masses), self.options.max_cells):
+        m, n, limit = len(bags[0].masses), len(bags[1].masses), self.options.max_cells
+        check_size(m, n, limit)
+        with CELLS.hold(m * n, limit):
             costs = self._costs(*bags) if costs is None else costs
             plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
@@ -361,7 +368,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         else:
             layer = parse_aggregation(name, options.layer)
             window = encoder.window_for(options.window)
-            fields |= {"layer": layer, "context": options.context, "dtype": options.dtype}
+            fields |= {"layer": layer, "context": options.context, "dtype": encoder.dtype}
             fields["window"] = f"{window}-{options.truncation}"
             reader = ContextualReader(
                 encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
@@ -436,7 +443,7 @@ class SentenceMover(MoverSimilarity):
     def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
         return {
             "sentences": options.sentence_weights,
-            "sentvec": options.pooling if sentences is None else f"{sentences.identity}-{options.dtype}",
+            "sentvec": options.pooling if sentences is None else f"{sentences.identity}-{sentences.dtype}",
         }
 
 
@@ -509,7 +516,7 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     -------
     dict
         `score` (mean of `scores`), `scores` (n floats in (0, 1], 0 if one side is blank), `signature`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, and `alignments` on request.
+        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.scores.options import RunOptions
 from movers.scores.result import Result
-from movers.threads import chunks, default_threads, one_blas_thread
+from movers.threads import chunks, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
@@ -223,27 +223,22 @@ def score(
 
 def score_stream(metric: PairMetric[Text], rows: Iterable[Row], total: int | None = None) -> Iterator[Example]:
     """Examples in the order of the rows, holding no more than a block of them in memory."""
-    threads = default_threads() if metric.options.threads is None else metric.options.threads
     bar = progress_bar(total, desc=metric.name, unit=" texts", progress=metric.options.progress)
-    # Solvers run on the pool even if it has one thread: this one stays free to be interrupted.
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="movers")
     count = unknown = 0
-    try:
-        with bar:
-            for block in blocks(rows):
-                for example in score_block(metric, block, pool, first_row=count):
-                    yield example
-                    bar.update(1)
-                    count += 1
-                    unknown += example.unknown
-        if unknown > _UNKNOWN_SHARE * count:
-            warnings.warn(
-                f"{metric.name}: {unknown} of {count} rows have words or pieces that the encoder does not know; "
-                "they match only where they are written the same. Choose a model for this language or script",
-                stacklevel=2,
-            )
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # after an interrupt nobody waits for a solver
+    with solver_pool(metric.options.threads) as pool, bar:
+        for block in blocks(rows):
+            for example in score_block(metric, block, pool, first_row=count):
+                yield example
+                bar.update(1)
+                count += 1
+                unknown += example.unknown
+    if unknown > _UNKNOWN_SHARE * count:
+        warnings.warn(
+            f"{metric.name}: {unknown} of {count} rows have words or pieces unknown to the encoder (n_unknown); "
+            "words without a vector are left out, unknown pieces match only where they are written the same. "
+            "Choose a model for this language or script",
+            stacklevel=2,
+        )
 
 
 def score_together(
@@ -254,11 +249,8 @@ def score_together(
         label: score_stream(metric, zip(*rows[label], strict=True), total=len(rows[label][0]))
         for label, metric in metrics.items()
     }
-    examples: dict[str, list[Example]] = {label: [] for label in metrics}
-    for _ in range(len(next(iter(rows.values()))[0])):
-        for label, stream in streams.items():
-            examples[label].append(next(stream))
-    return {label: collect(metric, examples[label]) for label, metric in metrics.items()}
+    examples = zip(*zip(*streams.values(), strict=True), strict=True)
+    return {label: collect(metric, own) for (label, metric), own in zip(metrics.items(), examples, strict=True)}
 
 
 def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:

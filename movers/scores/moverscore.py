@@ -294,6 +294,7 @@ class MoverScore(PairMetric[TokenText]):
         x, y = (np.asarray(bag.units.vectors(), np.float64) for bag in (first, second))
         similarity = np.clip(x @ y.T, -1.0, 1.0)  # a product of unit vectors exceeds 1 by rounding
         precision, recall, flow = greedy_scores(similarity, first.masses, second.masses)
+        precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
         f1 = f1_of(precision, recall)
         aligned = alignment_of(first, second, flow, 1.0 - similarity, None) if self.options.return_alignment else None
         return Comparison(f1, self._parts(precision, recall, f1), alignment=aligned)
@@ -345,7 +346,7 @@ def moverscore(predictions: Sequence[str], references: References, **options: ob
     -------
     dict
         `score` (mean of `scores`), `scores` (v1: −3 to 1; v2: 0 to 1), `signature`, `n_empty`, `n_unfiltered`,
-        `n_truncated`; with `alignment="hard"` also `precision`, `recall`, `f1`; `alignments` on request.
+        `n_truncated`, `n_unknown`; with `alignment="hard"` also `precision`, `recall`, `f1`; `alignments` on request.
 
     Examples
     --------

@@ -12,7 +12,7 @@ import regex
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder, load_encoder
-from movers.encoders.checks import check_vectors
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.bags import Bag
@@ -108,7 +108,7 @@ class TokenText:
     def same_as(self, other: TokenText) -> bool:
         """Whether a text without tokens is like another one: both blank, or the same words, all unknown."""
         blank = self.empty and other.empty and not (self.words_missing or other.words_missing)
-        return self.text == other.text or blank
+        return self.text.split() == other.text.split() or blank
 
     @property
     def has_unknown(self) -> bool:
@@ -240,7 +240,7 @@ class TokenReader:
         if isinstance(self.encoder, StaticEncoder):
             return {**fields, "case": "lower" if self.options.lowercase else "keep"}
         window = f"{self.encoder.window_for(self.options.window)}-{self.options.truncation}"
-        return {**fields, "layer": self.aggregation, "dtype": self.options.dtype, "window": window}
+        return {**fields, "layer": self.aggregation, "dtype": self.encoder.dtype, "window": window}
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Each text as tokens, as soon as it is ready, in any order."""
@@ -258,20 +258,13 @@ class TokenReader:
             truncation=self.options.truncation,
             window=self.options.window,
         )
-        for index, encoded in encoding:
+        for index, encoded in checked_texts(encoder, texts, encoding):
             ids, starts, ends, words, special, unknown = encoded.tokens
-            text = TokenText(
-                texts[index],
-                starts,
-                ends,
-                words,
-                special,
-                unknown,
-                check_vectors(encoder.identity, texts[index], encoded.vectors, len(ids)),
-                ids.tolist(),
-                encoded.cut,
+            rows = encoded.vectors
+            yield (
+                index,
+                TokenText(texts[index], starts, ends, words, special, unknown, rows, ids.tolist(), encoded.cut),
             )
-            yield index, text
 
 
 def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
 from movers.encoders.windows import Truncation, group_when_complete
@@ -304,13 +305,14 @@ class ContextualReader:
             yield index, self._finish(texts[index], sentences[index], spans[index], encoded)
 
     def _encode(self, passages: list[str]) -> Iterator[tuple[int, EncodedText]]:
-        return self.encoder.encode(
+        found = self.encoder.encode(
             passages,
             self.aggregation,
             batch_tokens=self.batch_tokens,
             truncation=self.truncation,
             window=self.window,
         )
+        return checked_texts(self.encoder, passages, found)
 
     def _finish(
         self, text: str, sentences: list[tuple[int, int]], spans: list[tuple[int, int]], encoded: list[EncodedText]
