@@ -4,8 +4,8 @@
 
 [CLS] and [SEP] carry mass of their own. In a text of one word they are two thirds of it, and two unrelated words score
 high. The pairs of one to five words are ours: phrases that mean the same, and the same phrases against the next one in
-the list. AUC is the share of (related, unrelated) pairs in which the related one scores higher. The judged sets are read
-as published, all rows, Pearson with people (WMT17: mean over the seven language pairs).
+the list. AUC is the share of (related, unrelated) pairs in which the related one scores higher. The judged sets are
+read as published, all rows, Pearson with people (WMT17: mean over the seven language pairs).
 """
 
 from __future__ import annotations
