@@ -21,7 +21,7 @@ from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.scores.options import RunOptions
-from movers.threads import chunks, one_blas_thread, solver_pool
+from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
@@ -197,7 +197,7 @@ def score_stream(metric: PairMetric[Text], rows: Iterable[Row], total: int | Non
                 unknown += example.unknown
     if unknown > _UNKNOWN_SHARE * count:
         warnings.warn(
-            f"{metric.name}: {unknown} of {count} rows have words or pieces that the encoder does not know (n_unknown); "
+            f"{metric.name}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
             "words without a vector are left out, unknown pieces match only where they are written the same. "
             "Choose a model for this language or script",
             stacklevel=2,
@@ -352,10 +352,12 @@ class _Block(Generic[Text]):
         if self.pool is None:
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
+            self._wait(2 * (self.metric.options.threads or default_threads()) - 1)  # reading does not run far ahead
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
 
-    def _wait(self) -> None:
-        while self.in_flight:
+    def _wait(self, left: int = 0) -> None:
+        """Until no more than `left` chunks are being compared."""
+        while len(self.in_flight) > left:
             self.compared.update(self.in_flight.pop(0).result())
 
     def row_of(self, pair: Pair) -> int:

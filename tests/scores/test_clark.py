@@ -424,7 +424,7 @@ def test_a_sentence_encoder_takes_the_place_of_the_mean_of_words(tiny_bert: Any)
     for words in ("wordllama", tiny_bert):
         result = movers.sms([one], [other], model=words, sentence_encoder=tiny_bert)
         assert result["score"] == pytest.approx(expected, abs=1e-6)
-        assert f"|sentvec:{encoder.identity}|" in result["signature"]
+        assert f"|sentvec:{encoder.identity}-float32|" in result["signature"]
     mean, encoded = (movers.swms([one], [other], model=tiny_bert, sentence_encoder=s) for s in (None, tiny_bert))
     assert abs(mean["score"] - encoded["score"]) > 1e-6
 
