@@ -18,7 +18,7 @@ from movers.io import progress_bar
 from movers.scores.metric import Comparison, Costs, Example, PairMetric, TooLarge, check_size
 from movers.scores.options import RunOptions
 from movers.scores.result import collect, corpus_score, reduce_references
-from movers.threads import chunks, one_blas_thread, solver_pool
+from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
@@ -42,7 +42,6 @@ Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
 _UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
 _BLOCK = 1024  # pairs in memory at once
-_IN_FLIGHT = 16  # chunks that wait for a thread or are being compared
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 _GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
 
@@ -236,12 +235,12 @@ class _Block(Generic[Text]):
         if self.pool is None:
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
+            self._wait(2 * (self.metric.options.threads or default_threads()) - 1)  # reading does not run far ahead
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
-            while len(self.in_flight) > _IN_FLIGHT:  # what waits holds its texts in memory
-                self.compared.update(self.in_flight.pop(0).result())
 
-    def _wait(self) -> None:
-        while self.in_flight:
+    def _wait(self, left: int = 0) -> None:
+        """Until no more than `left` chunks are being compared."""
+        while len(self.in_flight) > left:
             self.compared.update(self.in_flight.pop(0).result())
 
     def row_of(self, pair: Pair) -> int:
