@@ -45,7 +45,7 @@ class StoreKind:
     lang: str
     tokens: bool
     window: int | None
-    format: int = 3
+    format: int = 4  # 3 had no ids of tokens
 
     @property
     def folder_name(self) -> str:

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, known_vectors
 from movers.encoders.windows import group_when_complete
 from movers.quality.facts import WordTable
 from movers.texts import WordRules, is_visible, split_sentences
@@ -68,17 +69,22 @@ class UnitVectors:
     vector: Array
     tokens: Array
     ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    unknown: bool = False
 
 
 @dataclass(frozen=True)
 class TextVectors:
-    """A text as (n, d) vectors of its units, (t, d) token vectors, their (t,) ids and the number of their unit."""
+    """A text as (n, d) vectors of its units, (t, d) token vectors, their (t,) ids and the number of their unit.
+
+    `unknown` tells that the encoder does not know all words or pieces of the text.
+    """
 
     units: tuple[str, ...]
     vectors: Array
     tokens: Array
     owners: NDArray[np.int64]
     ids: NDArray[np.int64]
+    unknown: bool = False
 
     @property
     def blank(self) -> bool:
@@ -133,18 +139,19 @@ def encode_units(
     """`(index, vectors)` of distinct units as they become ready, in any order."""
     if isinstance(encoder, StaticEncoder):
         if units:
-            vectors, _ = encoder.vectors(list(units))  # an unknown word is the zero vector
+            vectors, known = known_vectors(encoder, list(units))  # an unknown word is the zero vector
             no_tokens = np.zeros((0, vectors.shape[1]), np.float32)
             for index, vector in enumerate(unit_rows(vectors)):
-                yield index, UnitVectors(vector, no_tokens)
+                yield index, UnitVectors(vector, no_tokens, unknown=not known[index])
         return
     found = encoder.encode(units, SentenceAndTokens(), batch_tokens=batch_tokens, window=encoder.sentence_window)
-    for index, encoded in found:
+    for index, encoded in checked_texts(encoder, units, found):
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
         kept = ~encoded.tokens.special
         tokens, ids = unit_rows(encoded.vectors[kept, half:]), encoded.tokens.ids[kept]
-        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, ids)
+        unknown = bool(encoded.tokens.unknown.any())
+        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, ids, unknown)
 
 
 def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int = 0) -> TextVectors:
@@ -155,7 +162,7 @@ def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int 
     owners = np.repeat(np.arange(len(parts)), [len(part.tokens) for part in parts])
     vectors = np.stack([part.vector for part in parts]).astype(np.float32)
     tokens, ids = np.concatenate([part.tokens for part in parts]), np.concatenate([part.ids for part in parts])
-    return TextVectors(tuple(units), vectors, tokens, owners, ids)
+    return TextVectors(tuple(units), vectors, tokens, owners, ids, any(part.unknown for part in parts))
 
 
 def encode_texts(
