@@ -12,8 +12,8 @@ With the token match :math:`t` (best cosine in the document) and the joins (a to
         \cdot (1 - r_2) \cdot \mathrm{brevity}
 
 * :math:`w_j` is the sentence's share of the tokens, :math:`\kappa_j` the share of its joins that the document has too,
-  :math:`u_j` the number of its names, numbers and negations that the document does not have, or of its tokens below
-  :math:`t_0`, whichever is more; :math:`t_0 = 0.45` is what the tokens of unrelated texts have;
+  :math:`u_j` the number of its names, numbers and negations that the document does not have, or of its other new words
+  with a token below :math:`t_0`, whichever is more; :math:`t_0 = 0.45` is what the tokens of unrelated texts have;
 * :math:`c_{words}` is the share of the document's words that the summary has, :math:`v_i` how much a sentence of the
   document matters;
 * :math:`b` is the mean over the joins of the probability that a join is broken (a small network,
@@ -90,7 +90,9 @@ def measure_aspects(document: TextVectors, summary: TextVectors, broken: Floats)
     known = np.bincount(of_join, found.known_joins) / (sizes + 1)
     unknown = tuple(unknown_facts(sentence, document.words) for sentence in summary.words.sentences)
     alien = np.bincount(summary.owners, found.token_match < _UNRELATED, minlength=len(sizes))
-    faults = np.maximum([len(facts) for facts in unknown], alien)
+    # an alien token counts only beside a word that the document does not have, and not a second time for a name
+    new = [sum(not document.words.has(word) for word in words) for words in summary.words.sentences]
+    faults = np.maximum([len(facts) for facts in unknown], np.minimum(alien, new))
     base = (np.clip((match - _UNRELATED) / (1 - _UNRELATED), 0, 1) + known) / 2
     sentences = np.where(sizes > 0, base, 0.0) * (1 - _CUT) ** faults
     shares = sizes / max(1, sizes.sum())
@@ -99,10 +101,10 @@ def measure_aspects(document: TextVectors, summary: TextVectors, broken: Floats)
     coverage = (document.words.covered_by(summary.words) + float(found.weights @ nearest)) / 2
 
     text = " ".join(summary.units)
-    new = broken * ~found.known_joins
+    unseen = broken * ~found.known_joins
     ends = np.cumsum(sizes + 1) - 1
     damage = (
-        float((np.bincount(of_join, new) / (sizes + 1)) @ shares)
+        float((np.bincount(of_join, unseen) / (sizes + 1)) @ shares)
         + _STRANGE * (1 - float(match @ shares))
         + float(broken[ends].mean()) / 20
         + repeated_share(text, 4) / 10

@@ -1,9 +1,10 @@
-r"""Reference-free summary quality: a summary against its document(s), without a reference (Bao et al. 2020).
+r"""Reference-free summary quality: a summary against its document(s), without a reference.
 
 .. math:: \mathrm{score}(s, D) = \frac{1}{|D|} \sum_{d \in D} f(d, s) \qquad f(d, s) \in [0, 1]
 
-f is a trained model, see `movers.quality.heads`; with `doc_reduce="sum"` the sum over the documents is not divided, as
-in the paper. A blank summary scores 0.
+The default f is the mean of three aspects, `faithfulness`, `coverage` and `fluency`, see `movers.quality.aspects`; a
+model of Bao et al. 2020 is a network over vectors, see `movers.quality.heads`. With `doc_reduce="sum"` the sum over the
+documents is not divided, as in the paper. A blank summary scores 0.
 
 Reference: F. S. Bao et al. End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization.
 arXiv:2005.06377, 2020.
@@ -221,13 +222,18 @@ def reference_free_summary_quality(
     -------
     dict
         `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` and `n_truncated` (always 0:
-        nothing is filtered or cut), and with `return_alignment` `alignments`: for each summary a list, one entry per
-        document, of which summary sentences the document supports and which of its sentences are covered.
+        nothing is filtered or cut); with the shipped model `faithfulness`, `coverage` and `fluency`, one float per
+        summary; and with `return_alignment` `alignments`: for each summary a list, one entry per document, of which
+        summary sentences the document supports, what in them it does not have, and which of its sentences are covered.
 
     >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
     >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]
     >>> good, bad = reference_free_summary_quality(summaries, [document] * 2)["scores"]
     >>> good > bad
+    True
+    >>> wrong = "Rain fell and the river flooded Manchester."
+    >>> truth, invention = reference_free_summary_quality([summaries[0], wrong], [document] * 2)["faithfulness"]
+    >>> truth - invention > 0.2
     True
     """
     name = "reference_free_summary_quality"

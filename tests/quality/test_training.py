@@ -21,7 +21,7 @@ from movers.quality.scorer import compare_vectors
 from movers.quality.training import TrainingOptions, train
 from movers.quality.units import encode_texts
 
-QUICK = TrainingOptions(negatives="mix", fakes=2, epochs=3, seed=5)
+QUICK = TrainingOptions(head="fc", negatives="mix", fakes=2, epochs=3, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +60,29 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
     train(small_data(), tmp_path / "again", QUICK, vectors=vectors)
     assert weights(trained) == weights(tmp_path / "again")
     train(
-        small_data(), tmp_path / "other", TrainingOptions(negatives="mix", fakes=2, epochs=3, seed=6), vectors=vectors
+        small_data(),
+        tmp_path / "other",
+        TrainingOptions(head="fc", negatives="mix", fakes=2, epochs=3, seed=6),
+        vectors=vectors,
     )
     assert weights(trained) != weights(tmp_path / "other")
 
 
-def test_stored_vectors_of_one_head_are_not_taken_for_those_of_another(trained: Path, tmp_path: Path) -> None:
-    """`fc` stores no tokens; `align` on the same folder must read some all the same."""
-    train(
-        small_data(), tmp_path / "fc", TrainingOptions(head="fc", negatives="cross", epochs=1), vectors=tmp_path / "v"
-    )
-    train(small_data(), tmp_path / "align", QUICK, vectors=tmp_path / "v")
-    assert weights(tmp_path / "align") == weights(trained)
+def test_the_aspects_train_on_spoiled_sentences_and_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = TrainingOptions(epochs=3, optimiser="adamw")
+    model = train(small_data(), tmp_path / "whole", options)
+    assert model.config["head"] == "aspects" and "document_length" not in model.config
+    losses = [entry["training_loss"] for entry in model.record["curve"]]
+    assert losses[-1] < losses[0] and 0 <= model.record["test"]["joins_auc"] <= 1
+    for number, _ in enumerate(kills(monkeypatch)):
+        with suppress(Killed):
+            train(small_data(), tmp_path / str(number), options)
+        monkeypatch.undo()
+        train(small_data(), tmp_path / str(number), options)
+        assert weights(tmp_path / str(number)) == weights(tmp_path / "whole")
+    pair = small_data()[0]
+    result = movers.reference_free_summary_quality([pair.summary], [pair.document], model=model)
+    assert 0 < result["fluency"][0] <= 1
 
 
 def test_a_saved_model_is_a_folder_without_pickle(trained: Path) -> None:
@@ -80,7 +91,7 @@ def test_a_saved_model_is_a_folder_without_pickle(trained: Path) -> None:
     }  # fmt: skip
     record = json.loads((trained / "record.json").read_text())
     assert record["data"]["documents"] == 30 and len(record["data"]["digest"]) == 64
-    assert record["options"]["negatives"] == "mix" and record["options"]["head"] == "align"
+    assert record["options"]["negatives"] == "mix" and record["options"]["head"] == "fc"
     assert record["environment"]["movers"] == movers.__version__
     card = (trained / "README.md").read_text()
     assert "mix, 2 per document" in card and "Trained on made up, none: 30 documents" in card
@@ -118,7 +129,7 @@ def test_scoring_gives_what_training_measured(trained: Path, vectors: Path) -> N
 
 def test_another_run_is_not_mixed_into_a_folder(trained: Path, vectors: Path) -> None:
     with pytest.raises(InputError, match="train quality: output: .* other patience, seed;"):
-        train(small_data(), trained, TrainingOptions(negatives="mix", fakes=2, epochs=3, seed=6, patience=2))
+        train(small_data(), trained, TrainingOptions(head="fc", negatives="mix", fakes=2, epochs=3, seed=6, patience=2))
 
 
 @pytest.mark.parametrize("head", ["fc", "cnn", "lstm"])
@@ -159,9 +170,9 @@ def test_measures_of_samples_agree_with_a_count_by_hand() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"head": "mlp"}, "head: expected one of 'fc', 'cnn', 'lstm', 'align', None, but got 'mlp'"),
+        ({"head": "mlp"}, "head: expected one of 'fc', 'cnn', 'lstm', 'aspects', None, but got 'mlp'"),
         ({"negatives": "swap"}, "negatives: expected one of 'cross', 'add'"),
-        ({"unit": "words", "head": "align"}, "head: 'align' needs sentences"),
+        ({"unit": "words", "head": "aspects"}, "head: 'aspects' needs sentences"),
         ({"unit": "cross", "head": "lstm"}, "head: unit='cross' always has 'fc', but got 'lstm'"),
         ({"unit": "words"}, "unit: 'words' needs static word vectors"),
         ({"encoder": "wordllama", "unit": "sentences"}, "unit: 'sentences' needs a transformer"),
