@@ -173,7 +173,10 @@ class JoinLearner:
     ) -> None:
         encoder = load_encoder(options.encoder, progress=progress)
         if isinstance(encoder, StaticEncoder):
-            raise InputError("train quality: head: 'aspects' needs a transformer as encoder, as 'all-MiniLM-L6-v2'")
+            raise InputError(
+                "train quality: unit: 'sentences' needs a transformer, as 'all-MiniLM-L6-v2', but got the encoder "
+                f"{options.encoder!r}"
+            )
         self._options = options
         dimension = int(encoder.model.config.hidden_size)
         self.module = JoinNetwork(dimension)

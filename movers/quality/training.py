@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from movers import training
 from movers.encoders import load_static
@@ -28,6 +28,11 @@ _COMMAND = "train quality"
 class TrainingOptions(training.LoopOptions):
     """Hyperparameters; saved with the model."""
 
+    recipe: Literal["paper"] | None = option(
+        None,
+        "`paper` trains as Bao et al. do: all four kinds of negative samples of every document, RMSProp, patience 3; "
+        "head `fc` unless another is named",
+    )
     encoder: str = option("all-MiniLM-L6-v2", "encoder of words or sentences; any name that metrics accept as `model`")
     unit: Unit | None = option(
         None,
@@ -44,6 +49,11 @@ class TrainingOptions(training.LoopOptions):
 
     def settle(self, metric: str) -> Self:
         super().settle(metric)
+        if self.recipe == "paper":
+            paper = replace(self, recipe=None, negatives="mix", fakes=4, optimiser="rmsprop", patience=3)
+            if self.head == "aspects":
+                raise InputError(f"{metric}: recipe: 'paper' has head 'fc', 'cnn' or 'lstm', but got 'aspects'")
+            return replace(replace(paper, head=self.head or "fc").settle(metric), recipe="paper")
         unit: Unit = self.unit or ("sentences" if load_static(self.encoder) is None else "words")
         usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "aspects"}
         head = self.head or usual[unit]
