@@ -40,7 +40,7 @@ def main() -> None:
         people = [row["scores"]["da_z"] for row in own]
         shared = movers.SharedPass()
         for label, options in SETTINGS.items():
-            scores = movers.moverscore(*texts, model=model, shared_pass=shared, **options)["scores"]
+            scores = movers.moverscore(texts[0], texts[1], model=model, shared_pass=shared, **options)["scores"]
             found[label][language] = abs(float(pearsonr(scores, people)[0]))
         print(language, {label: round(values[language], 3) for label, values in found.items()}, flush=True)
     short = [language.split("-")[0] for language in languages]
