@@ -41,6 +41,7 @@ __all__ = [
     "plot_score_distributions",
     "plot_system_ranking",
     "save_plots",
+    "write_figure",
 ]
 
 # Okabe and Ito's palette, told apart by colour-blind readers.
@@ -289,9 +290,12 @@ def save_plots(
                 metrics, human, systems, human_name=name, lower_is_better=lower, title=heading
             )
     Path(folder).mkdir(parents=True, exist_ok=True)
-    paths = [Path(folder) / f"{name}.png" for name in figures]
-    for path, figure in zip(paths, figures.values(), strict=True):
-        picture = io.BytesIO()
-        figure.savefig(picture, dpi=150)
-        write_file(path, picture.getvalue())
-    return paths
+    return [write_figure(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
+
+
+def write_figure(figure: Figure, path: Path, dpi: int = 150) -> Path:
+    """Write a figure as PNG, whole or not at all."""
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=dpi)
+    write_file(path, picture.getvalue())
+    return path
