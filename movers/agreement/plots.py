@@ -80,13 +80,6 @@ def plot_score_distributions(
 
     Bad and good are the worst and the best ``share`` of texts by their human score, with ties; the labels give the
     bounds. A metric that tells them apart has two shapes that hardly overlap.
-
-    Parameters
-    ----------
-    metrics : mapping of str to sequence of float or None, each of shape (n,)
-    human : sequence of float or None, shape (n,)
-    lower_is_better : bool
-        Whether a low human score means a good text.
     """
     if not 0 < share <= 0.5:
         raise InputError(f"plots: share: expected a number above 0 and at most 0.5, but got {share}")
@@ -258,20 +251,9 @@ def save_plots(
 ) -> list[Path]:
     """Draw every plot that the data allow and write them as PNG files.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Created if it does not exist.
-    rows
-        The table of :func:`movers.agreement.agreement_table`.
-    metrics, humans, systems
-        What the table was made of; without ``systems`` there is no system ranking.
-
-    Returns
-    -------
-    list of Path
-        ``correlation.png``, and for each human score ``distribution_<name>.png``, ``metrics_<name>.png`` and
-        ``systems_<name>.png``.
+    ``rows`` are those of :func:`movers.agreement.agreement_table`, ``metrics``, ``humans`` and ``systems`` what they
+    were made of; without ``systems`` there is no system ranking. The files are ``correlation.png``, and for each human
+    score ``distribution_<name>.png``, ``metrics_<name>.png`` and ``systems_<name>.png``.
     """
     figures = {"correlation": plot_correlation_bars(rows, coefficient=coefficient, title=title)}
     lower_is_better = {row.human for row in rows if row.lower_is_better}

@@ -199,18 +199,15 @@ def _mean(found: Estimate) -> str:
 
 def _flat(test: SystemTest) -> dict[str, object]:
     found = test.outcome
-    named = {"mean_a": found.a, "mean_b": found.b, "difference": found.difference}
     return {
         "metric": test.metric,
         "a": test.a,
         "b": test.b,
         "better": test.better,
         "n": found.n,
-        **{
-            name + suffix: number
-            for name, estimate in named.items()
-            for suffix, number in (("", estimate.value), ("_low", estimate.low), ("_high", estimate.high))
-        },
+        **found.a.as_dict("mean_a"),
+        **found.b.as_dict("mean_b"),
+        **found.difference.as_dict("difference"),
         "bootstrap_p": found.bootstrap_p,
         "randomization_p": found.randomization.p,
         "randomization_exact": found.randomization.exact,

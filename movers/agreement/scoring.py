@@ -31,18 +31,9 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class MetricCall:
-    """A metric with its options, and which of its outputs to use.
+    """A metric (of ours, or ``rouge``, ``bleu``, ``chrf``) with its options, and its label in tables.
 
-    Attributes
-    ----------
-    label : str
-        Its name in tables.
-    name : str
-        A metric of ours, or ``rouge``, ``bleu``, ``chrf``.
-    options : mapping
-        Its options.
-    output : str
-        Which list of the metric's result to take: ``scores``, or ``precision``, ``recall``, ``f1`` where it has them.
+    ``output`` is the list of its result to take: ``scores``, or ``precision``, ``recall``, ``f1`` where it has them.
     """
 
     label: str
