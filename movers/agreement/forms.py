@@ -102,13 +102,13 @@ def _topic(topic: Record, where: str) -> Rows:
 
 def _essay(cells: Record, where: str) -> Rows:
     given = {name: cells.get(f"{name}_score") for name in ("domain1", "domain2")}
-    essay = str(cells["essay"])
+    essay = cells["essay"]
     yield {
         "id": cells["essay_id"],
         "candidate": essay,
         "references": [],
         "scores": {name: _number(cell, f"{where}: {name}_score") for name, cell in given.items() if cell},
-        "sentences": len(split_sentences(essay)),
+        "sentences": len(split_sentences(essay)) if isinstance(essay, str) else 0,
         **_others(cells, "essay_id", "essay", "domain1_score", "domain2_score"),
     }
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import importlib
+import io
 import json
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
+from tiny import ROOT
 
 from movers.agreement.judged import JudgedText
 from movers.agreement.readers import read_file, read_judged
@@ -203,3 +209,32 @@ def test_a_folder_of_something_else_lists_the_known_forms(tmp_path: Path) -> Non
     (tmp_path / "notes.txt").write_text("Nothing judged.")
     with pytest.raises(InputError, match="expected judged texts .*TAC topics, ASAP-AES essays, SummEval.* a folder of"):
         read_judged(tmp_path)
+
+
+def test_the_news_summaries_come_out_of_an_sdist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
+    get_data = importlib.import_module("get_data")
+    pair = {"summary": "It rains.", "text": "It rains a lot."}
+    generic = [pair | {"annotators_ids": [1, 2], "scores": [1, 2]}]
+    aspects = [pair | {"map_quality_scores": {"Fluent": {"annotators_ids": [1], "scores": [4]}}}]
+
+    def download(folder: Path, *requirement: str) -> None:
+        assert "blanc==0.3.4" in requirement
+        with tarfile.open(folder / get_data.BLANC, "w:gz") as archive:
+            for name in get_data.BLANC_SETS:
+                content = json.dumps(aspects if name.endswith("aspects") else generic).encode()
+                member = tarfile.TarInfo(f"blanc-0.3.4/data/{name}.json")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        digest = hashlib.sha256((folder / get_data.BLANC).read_bytes()).hexdigest()
+        monkeypatch.setattr(get_data, "BLANC_SHA256", digest)
+
+    monkeypatch.setattr(get_data, "download", download)
+    monkeypatch.setattr(get_data, "sts_benchmark", lambda folder: {})
+    monkeypatch.setattr(sys, "argv", ["get_data.py", "--out", str(tmp_path / "human")])
+    assert get_data.main() == 0
+    names = ["cnn_dailymail_555", "dailynews_300", "dailynews_300_aspects"]
+    assert sorted(path.name for path in (tmp_path / "human").iterdir()) == [f"{name}.jsonl.gz" for name in names]
+    assert read_judged(tmp_path / "human" / "dailynews_300.jsonl.gz").human("quality") == [1.5]
+    assert read_judged(tmp_path / "human" / "dailynews_300_aspects.jsonl.gz").human("fluent") == [4.0]
+    sys.modules.pop("get_data")
