@@ -76,7 +76,8 @@ def score_rows(
 
     def key(call: MetricCall) -> list[Any]:
         # A corpus' document frequencies are counted inside groups.
-        return [digest, *table.where, table.group if call.options.get("idf") == "corpus" else None]
+        counted = call.options.get("idf") == "corpus" or "preset" in call.options
+        return [digest, *table.where, table.group if counted else None]
 
     paths = {call.label: store.path(texts.name, key(call), call) for call in calls}
     read = {label: store.read(path) for label, path in paths.items()}
