@@ -242,6 +242,17 @@ def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
+def _segment(where: str, name: str, pair: str, candidate: str, reference: str, human: str, **fields: str) -> Placed:
+    return where, {
+        "id": name,
+        "lp": pair,
+        **fields,
+        "candidate": candidate,
+        "references": [reference],
+        "scores": {"da_z": _number(human, where)},
+    }
+
+
 def _segments(folder: Path, parts: Mapping[tuple[str, str], Mapping[str, Path]]) -> Iterator[Placed]:
     for (test, pair), files in parts.items():
         missing = {"reference", "mt-system", "human"} - files.keys()
@@ -251,28 +262,19 @@ def _segments(folder: Path, parts: Mapping[tuple[str, str], Mapping[str, Path]])
         if len({len(lines) for lines in columns.values()}) > 1:
             counts = ", ".join(f"{len(lines)} of {part}" for part, lines in columns.items())
             raise InputError(f"{folder}: {pair}: expected equally many lines in every part, but got {counts}")
-        for number, values in enumerate(zip(*columns.values(), strict=True), start=1):
-            row = dict(zip(columns, values, strict=True))
-            where = f"{files['human']}: line {number}"
-            yield (
-                where,
-                {
-                    "id": f"{test}.{pair}.{number}",
-                    "lp": pair,
-                    **({"source": row["source"]} if "source" in row else {}),
-                    "candidate": row["mt-system"],
-                    "references": [row["reference"]],
-                    "scores": {"da_z": _number(row["human"], where)},
-                },
-            )
+        for number, human in enumerate(columns["human"]):
+            where, name = f"{files['human']}: line {number + 1}", f"{test}.{pair}.{number + 1}"
+            candidate, reference = columns["mt-system"][number], columns["reference"][number]
+            source = {"source": columns["source"][number]} if "source" in columns else {}
+            yield _segment(where, name, pair, candidate, reference, human, **source)
 
 
 def _segments_by_system(folder: Path) -> Iterator[Placed]:
     """Judged segments of the language pairs whose reference is in the folder; the lines of a file count from 1."""
-    texts: dict[Path, list[str]] = {}
     header, *lines = _lines(folder / "DA-seglevel.csv")
     if header.split() != ["LP", "DATA", "SYSTEM", "SID", "HUMAN"]:
         raise InputError(f"{folder}: DA-seglevel.csv: expected the columns LP DATA SYSTEM SID HUMAN, but got {header}")
+    texts: dict[Path, list[str]] = {}
     for number, line in enumerate(lines, start=2):
         where = f"{folder / 'DA-seglevel.csv'}: line {number}"
         cells = line.split()
@@ -285,23 +287,14 @@ def _segments_by_system(folder: Path) -> Iterator[Placed]:
             continue
         system = systems.partition("+")[0]  # Several systems that translated alike share a line.
         place = int(_number(segment, where)) - 1
-        row = {}
-        for name, path in (("reference", reference), ("candidate", folder / pair / f"{test}.{system}.{pair}")):
+        found = []
+        for path in (folder / pair / f"{test}.{system}.{pair}", reference):
             if path not in texts:
                 if not path.is_file():
                     raise InputError(f"{where}: expected the file {path}, but there is none")
                 texts[path] = _lines(path)
             if not 0 <= place < len(texts[path]):
                 raise InputError(f"{where}: expected a line {segment} in {path}, but it has {len(texts[path])}")
-            row[name] = texts[path][place]
-        yield (
-            where,
-            {
-                "id": f"{test}.{pair}.{system}.{segment}",
-                "lp": pair,
-                "system": system,
-                "candidate": row["candidate"],
-                "references": [row["reference"]],
-                "scores": {"da_z": _number(human, where)},
-            },
-        )
+            found.append(texts[path][place])
+        name, (candidate, text) = f"{test}.{pair}.{system}.{segment}", found
+        yield _segment(where, name, pair, candidate, text, human, system=system)
