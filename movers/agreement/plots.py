@@ -83,7 +83,7 @@ def plot_score_distributions(
     """
     if not 0 < share <= 0.5:
         raise InputError(f"plots: share: expected a number above 0 and at most 0.5, but got {share}")
-    figure, axes = _panels(len(metrics), 2.7, 3.2, title)
+    figure, axes = _panels(len(metrics), 3.0, 3.2, title)
     people, *columns = stack({"human": human, **metrics})
     for axis, (name, scores) in zip(axes, zip(metrics, columns, strict=True), strict=True):
         complete = ~np.isnan(people + scores)
@@ -93,7 +93,8 @@ def plot_score_distributions(
         parts = {"bad": highest, "good": lowest} if lower_is_better else {"bad": lowest, "good": highest}
         for place, (colour, (_, values)) in enumerate(zip((_BAD, _GOOD), parts.values(), strict=True)):
             _draw_distribution(axis, place, values, colour)
-        axis.set_xticks([0, 1], [f"{word}: {bound}\n(n = {len(values)})" for word, (bound, values) in parts.items()])
+        axis.set_xticks([0, 1], [f"{word}: {bound}\nn = {len(values)}" for word, (bound, values) in parts.items()])
+        axis.tick_params(axis="x", labelsize=9)
         axis.set_xlim(-0.6, 1.6)
         axis.set_title(name, fontsize=10)
     figure.supxlabel(f"texts by {human_name}: worst (bad) and best (good) {share:.0%}", fontsize=10)

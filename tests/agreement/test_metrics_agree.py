@@ -158,16 +158,24 @@ def test_pearson_with_facts_of_summaries_without_references(judged_file):
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "texts", "human", "least"),
+    ("name", "texts", "human"),
     [
-        ("cnn_dailymail_555", 555, "quality", 0.2),
-        ("dailynews_300", 300, "quality", 0.2),
-        ("dailynews_300_aspects", 300, "informative", 0.2),
+        ("cnn_dailymail_555", 555, ["quality"]),
+        ("dailynews_300", 300, ["quality"]),
+        ("dailynews_300_aspects", 300, ["fluent", "understandable", "informative", "compact", "overall"]),
     ],
 )
-def test_pearson_with_annotators_of_news_summaries(judged_file, name, texts, human, least):
-    """Every fifth text, to be quick."""
-    whole = read_file(judged_file(name))
-    assert len(whole) == texts and all(0 <= score <= 4 for score in whole.human(human))
+def test_annotators_of_news_summaries_give_zero_to_four(judged_file, name, texts, human):
+    judged = read_file(judged_file(name))
+    assert (len(judged), judged.human_names()) == (texts, human)
+    assert all(0 <= score <= 4 for score in judged.human(human[0]))
+    assert all(text.fields["source"] and not text.references for text in judged.texts)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_pearson_with_the_quality_of_news_summaries(judged_file):
+    """Every fifth summary: the sources are long."""
+    whole = read_file(judged_file("cnn_dailymail_555"))
     judged = JudgedSet(whole.name, whole.texts[::5])
-    assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human(human)) >= least
+    assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("quality")) >= 0.2
