@@ -105,7 +105,7 @@ def test_the_command_line_answers_an_interrupt_while_a_pair_is_being_solved(
     slow_pair: Path, tmp_path: Path, number: int, code: int
 ) -> None:
     output = tmp_path / "scores.csv"
-    command = [sys.executable, "-m", "movers", "score", f"wms[model={slow_pair},max_cells=99999999]"]
+    command = [sys.executable, "-m", "movers", "score", f"wms[model={slow_pair},max_cells=99999999,temperature=1]"]
     texts = ["-p", f"{slow_pair}.a", "-r", f"{slow_pair}.b", "-o", str(output), "--threads", "1"]
     process = subprocess.Popen([*command, *texts], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
