@@ -141,7 +141,11 @@ def similarity(distance: float) -> float:
 class ClarkOptions(PairOptions):
     """What `wms`, `sms` and `swms` share."""
 
-    stopwords: object = option("english", "words to drop", values="'english', list of words or None")
+    stopwords: object = option(
+        "english",
+        "words to drop; `auto` takes the list of `lang`",
+        values="'auto', 'english', list of words or None",
+    )
     punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
     lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
     keep_numbers: bool = option(False, "keep tokens of digits alone")
@@ -158,14 +162,14 @@ class ClarkOptions(PairOptions):
     def settle(self, metric: str) -> Self:
         parse_aggregation(metric, self.layer)
         check_language(metric, self.lang)
-        stop_words(self.stopwords, metric)
+        stop_words(self.stopwords, metric, self.lang)
         if isinstance(self.idf, tuple | list):
             raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
         return self
 
     def rules(self) -> WordRules:
         return WordRules(
-            stopwords=stop_words(self.stopwords),
+            stopwords=stop_words(self.stopwords, lang=self.lang),
             lowercase=self.lowercase,
             keep_numbers=self.keep_numbers,
             punctuation=self.punctuation,
@@ -254,7 +258,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         return not isinstance(self.reader, StaticReader)
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
-        if self.options.stopwords == "english":
+        if name_stop_words(self.options.stopwords, self.options.lang) == "english":
             _warn_about_script(self.name, texts)
         for index, text in self.reader.read(texts):
             words = text.words(filtered=True)
@@ -314,7 +318,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         if table is not None:
             fields["idf"] = table.digest
         fields |= {
-            "stop": name_stop_words(options.stopwords),
+            "stop": name_stop_words(options.stopwords, options.lang),
             "punct": "drop" if options.punctuation else "keep",
             "case": "lower" if options.lowercase else "keep",
             "numbers": "keep" if options.keep_numbers else "drop",
