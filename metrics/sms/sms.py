@@ -35,7 +35,8 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a name, a file of word vectors,
             a spaCy pipeline, a transformers model by Hub id or folder.
-        stopwords ('english', list of words or None; default 'english'): words to drop.
+        stopwords ('auto', 'english', list of words or None; default 'english'): words to drop; `auto` takes the list of
+            `lang`.
         punctuation (True, False; default True): drop tokens that have neither letter nor digit.
         lowercase (True, False; default True): lower-case the words (a contextual model still reads the original case).
         keep_numbers (True, False; default False): keep tokens of digits alone.
