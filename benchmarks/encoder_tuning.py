@@ -124,7 +124,7 @@ def report(model: str, limit: int | None, record: TuningRecord, known: dict[str,
         "",
         f"`{model}` had already been trained on more than a billion pairs of sentences, natural language inference, "
         "paraphrases and captions among them, so this is no picture of Zhao et al.'s Fig. 4, whose encoder had seen no "
-        "pairs before. It shows that the command works, and what a little more of the same kind of data changes.",
+        "labelled pairs. It shows that the command works, and what a little more of the same kind of data changes.",
     ]
     write("encoder_tuning", lines)
 
