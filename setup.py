@@ -19,6 +19,7 @@ REQUIRES = [
     "POT>=0.9.5",  # exact optimal transport
     "regex>=2023.12.25",  # Unicode word boundaries (UAX #29)
     "sentencex>=1.0.12",  # sentence boundaries in many languages, rules inside the wheel
+    "stop-words>=2025.11.4",  # stop words of 32 languages beside English; lists of function words, no dependencies
     "tokenizers>=0.20",  # sub-words of the static encoder
     "safetensors>=0.4.3",  # weights without pickle
     "threadpoolctl>=3.2",  # keeps NumPy's BLAS from starting threads inside our threads

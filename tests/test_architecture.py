@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "scores": _CORE,
     "training": _CORE,
     "quality": {*_CORE, "training"},
+    "finetuning": {*_CORE, "training"},
     "registry": {*_CORE, "quality"},
     "baseline": _METRICS,
     "agreement": _METRICS,
@@ -43,7 +44,18 @@ ALLOWED: dict[str, set[str]] = {
     "module": _METRICS,
     "engines": _METRICS,
     "serve": {*_METRICS, "baseline", "paths", "pictures"},
-    "cli": {*_METRICS, "agreement", "baseline", "engines", "paths", "pictures", "quality", "serve", "training"},
+    "cli": {
+        *_METRICS,
+        "agreement",
+        "baseline",
+        "engines",
+        "finetuning",
+        "paths",
+        "pictures",
+        "quality",
+        "serve",
+        "training",
+    },
     "__main__": {"cli"},
 }
 # `import movers` offers these names without importing anything before they are used.
