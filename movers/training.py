@@ -2,7 +2,8 @@
 
 Everything random is drawn from the seed and the number of the epoch, never from what ran before. After every epoch the
 weights, the best weights, the optimiser and the curve are written as one file. So a run that was killed at any moment
-continues when it is started again, and ends with the same weights as one that was not.
+continues when it is started again, and ends with the same weights as one that was not (on the same machine, with the
+same number of threads).
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar
 
 from movers import io
 from movers.errors import InputError

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from movers.agreement.columns import Coefficient, Level
 from movers.agreement.scoring import MetricCall
 
-MINILM = "all-MiniLM-L6-v2"
-MPNET = "all-mpnet-base-v2"
+MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
-from typing_extensions import Self
 
 from movers.encoders import Encoder, load_encoder
 from movers.errors import InputError

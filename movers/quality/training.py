@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
-
-from typing_extensions import Self
+from typing import Self
 
 from movers import training
 from movers.encoders import load_static

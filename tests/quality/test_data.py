@@ -112,3 +112,8 @@ def test_the_digest_depends_on_every_text() -> None:
     rows = [Pair("a", "b"), Pair("c", "d")]
     assert data_digest(rows) != data_digest([rows[0], Pair("c", "e")])
     assert data_digest(rows) != data_digest([Pair("ab", ""), rows[1]])
+
+
+def test_a_data_set_that_the_hub_does_not_give_is_an_error_that_names_it() -> None:
+    with pytest.raises(InputError, match="train quality: data: 'nobody/no-such-set' is neither a file nor a data set"):
+        read_pairs("nobody/no-such-set")
