@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from movers.rewards.embedding import EmbeddingReward, embedding_reward
 from movers.rewards.losses import likelihood_loss, mixed_loss, rising_weight, self_critical_loss, token_log_probs
+from movers.rewards.metric import Reward, reward
 
-__all__ = ["likelihood_loss", "mixed_loss", "rising_weight", "self_critical_loss", "token_log_probs"]
+__all__ = ["EmbeddingReward", "Reward", "embedding_reward", "likelihood_loss", "mixed_loss", "reward", "rising_weight",
+           "self_critical_loss", "token_log_probs"]  # fmt: skip

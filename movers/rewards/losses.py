@@ -22,7 +22,7 @@ __all__ = ["likelihood_loss", "mixed_loss", "rising_weight", "self_critical_loss
 
 
 def token_log_probs(logits: Tensor, ids: Tensor) -> Tensor:
-    """Log-probabilities (B, T) of the tokens `ids` (B, T) under `logits` (B, T, V), where logits[:, t] predict ids[:, t].
+    """Log-probabilities (B, T) of tokens `ids` (B, T) under `logits` (B, T, V); logits[:, t] predict ids[:, t].
 
     >>> import torch
     >>> token_log_probs(torch.zeros(1, 2, 4), torch.tensor([[1, 3]])).exp().tolist()

@@ -31,9 +31,7 @@ def linearise(amr: str) -> str:
     'see :ARG0 i :ARG1 ( picture :mod magnificent ) :ARG2 i'
     """
     tokens = _TOKEN.findall(amr)
-    concepts = {
-        tokens[at - 1]: _SENSE.sub("", tokens[at + 1]) for at in range(1, len(tokens) - 1) if tokens[at] == "/"
-    }
+    concepts = {tokens[at - 1]: _SENSE.sub("", tokens[at + 1]) for at in range(1, len(tokens) - 1) if tokens[at] == "/"}
     return _strip(" ".join(_node(iter(tokens), concepts)))
 
 

@@ -57,7 +57,9 @@ def reward_values(
     """One reward per output: BLEU of the texts, or an alignment of the model's own token embeddings."""
     if system == "bleu":
         texts = generator.decode(outputs)
-        return torch.tensor([sentence_bleu(text, [own]).score / 100 for text, own in zip(texts, sentences, strict=True)])
+        return torch.tensor(
+            [sentence_bleu(text, [own]).score / 100 for text, own in zip(texts, sentences, strict=True)]
+        )
     ids, mask = generator.pad(outputs, end=False)
     references, reference_mask = generator.pad([generator.encode_sentence(own) for own in sentences], end=False)
     table = generator.model.get_input_embeddings().weight
@@ -188,7 +190,7 @@ def train(
             curve.append(entry)
             _save(checkpoint, system, seed, generator, optimiser, curve, number + 1, spent)
         print(f"{time.strftime('%H:%M:%S')} seed {seed} {system} step {number + 1}/{len(steps)} "
-              f"loss {float(loss).detach():.3f} {curve[-1]['corpus_bleu']:.2f} cpu {spent:.0f}", flush=True)  # fmt: skip
+              f"loss {loss.item():.3f} {curve[-1]['corpus_bleu']:.2f} cpu {spent:.0f}", flush=True)  # fmt: skip
     return curve
 
 
