@@ -53,8 +53,8 @@ def complete(model: torch.nn.Module, tokenizer: object, held_out: Sequence[dict[
     """One completion per prompt, sampled with a fixed seed as in training."""
     torch.manual_seed(0)
     texts = []
-    for begin in range(0, len(held_out), 16):
-        prompts = [row["prompt"] for row in held_out[begin : begin + 16]]
+    for begin in range(0, len(held_out), 32):
+        prompts = [row["prompt"] for row in held_out[begin : begin + 32]]
         inputs = tokenizer.apply_chat_template(
             prompts,
             add_generation_prompt=True,
@@ -111,7 +111,7 @@ def main() -> None:
     everything = rows()
     held_out, training = everything[: given.held_out], everything[given.held_out :]
     random.Random(0).shuffle(training)
-    tokenizer = AutoTokenizer.from_pretrained(given.model)
+    tokenizer = AutoTokenizer.from_pretrained(given.model, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(given.model)
     chosen = Timed(reward(given.reward))
     references = [str(row["reference"]) for row in held_out]

@@ -2,7 +2,7 @@
 
     MOVERS_DATA=… python benchmarks/rewards/amr_to_text/run.py MODEL_FOLDER RUN_FOLDER --seeds 0 1 2
 
-Every seed has one start, tuned with cross-entropy. From it one epoch each with BLEU, greedy BERTScore, F_cont and F_disc
+Every seed has one start, tuned with cross-entropy. From it one epoch each with BLEU, greedy BERTScore, F_cont, F_disc
 as the reward (λ = .3), and one more with cross-entropy alone. Started again it goes on where it was stopped. RUN_FOLDER
 holds the newest checkpoint and the start of the current seed; results are written to `results/amr_to_text`.
 """
