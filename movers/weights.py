@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.errors import InputError
+from movers.io import write_file
 from movers.signature import short_digest
 
 __all__ = [
@@ -107,9 +108,7 @@ class IdfTable:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table as JSON (gzip'd if the name ends in .gz)."""
-        data = json.dumps(self._plain(), ensure_ascii=False).encode("utf-8")
-        file = Path(path)
-        file.write_bytes(gzip.compress(data, mtime=0) if file.suffix == ".gz" else data)
+        write_file(os.fspath(path), json.dumps(self._plain(), ensure_ascii=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> IdfTable:

@@ -1,8 +1,8 @@
 """POT's compiled solver, loaded without importing all of POT.
 
-`ot.emd` spends three times as long in Python as in C at the size of a sentence, and `import ot` takes seconds because it
-imports every tensor library it finds. So the compiled module is loaded alone, tried once on a problem whose solution is
-known, and `ot.emd` takes its place if anything about it is not as expected.
+`ot.emd` spends three times as long in Python as in C at the size of a sentence, and `import ot` takes seconds because
+it imports every tensor library it finds. So the compiled module is loaded alone, tried once on a problem whose solution
+is known, and `ot.emd` takes its place if anything about it is not as expected.
 """
 
 from __future__ import annotations

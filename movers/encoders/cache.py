@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from pathlib import Path
 
-__all__ = ["VECTORS", "VectorCache", "cache_folder", "file_digest", "folder_digest", "replace_file", "sha256_of"]
+from movers.errors import InputError
+from movers.io import write_file
+
+__all__ = ["VECTORS", "VectorCache", "cache_folder", "file_digest", "folder_digest", "sha256_of"]
 
 
 def cache_folder() -> Path:
@@ -28,19 +30,6 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, also when two processes write it at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 def file_digest(path: Path) -> str:
     """SHA-256 of a file, remembered by name, size and time of change: vector files have gigabytes."""
     path = path.resolve()
@@ -55,8 +44,9 @@ def file_digest(path: Path) -> str:
         pass
     digest = sha256_of(path)
     try:
-        replace_file(memory, json.dumps({"path": str(path), "state": state, "sha256": digest}).encode())
-    except OSError:  # a cache that cannot be written only costs time
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        write_file(memory, json.dumps({"path": str(path), "state": state, "sha256": digest}))
+    except (OSError, InputError):  # a cache that cannot be written only costs time
         pass
     return digest
 

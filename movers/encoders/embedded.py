@@ -11,6 +11,7 @@ from pathlib import Path
 
 from movers.encoders.cache import cache_folder, sha256_of
 from movers.errors import InputError
+from movers.io import progress_bar
 
 __all__ = ["MINILM", "MPNET", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile", "mpnet_folder"]
 
@@ -90,16 +91,12 @@ def mpnet_folder(parts: WheelParts = MPNET, progress: bool | None = None) -> Pat
     if weights.is_file():
         _check(weights, parts.sha256)
         return folder
-    from tqdm import tqdm
-
     pieces = sorted((_part_file(name) for name in parts.distributions), key=lambda path: path.name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         archive = Path(temporary) / "model.zip"
         total = sum(piece.stat().st_size for piece in pieces)
-        bar = tqdm(
-            total=total, unit="B", unit_scale=True, desc=parts.name, disable=None if progress is None else not progress
-        )
+        bar = progress_bar(total, desc=parts.name, unit="B", progress=progress, unit_scale=True)
         with bar, archive.open("wb") as target:
             for piece in pieces:
                 with piece.open("rb") as source:

@@ -204,7 +204,8 @@ def _load_objects(source: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedT
                 source, dtype=getattr(torch, dtype), local_files_only=not reached
             )
     except OSError as error:
-        why = str(error).splitlines()[0] if reached else "the Hub cannot be reached, and it was not downloaded before"
+        why = "the Hub cannot be reached; connect, or give the folder of a downloaded model"
+        why = str(error).splitlines()[0] if reached else why
         raise InputError(
             f"model: {source!r} is neither an encoder that movers knows, nor a file of word vectors, an installed "
             f"spaCy pipeline or a local folder, and the Hugging Face Hub did not give it: {why}"

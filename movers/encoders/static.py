@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast, runtime_checkable
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from movers.encoders.cache import cache_folder, file_digest
 from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
+from movers.io import progress_bar
 
 __all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama"]
 
@@ -116,8 +118,6 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _convert(source: Path, folder: Path, progress: bool | None) -> None:
-    from tqdm import tqdm
-
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         words: dict[str, None] = {}
@@ -125,9 +125,9 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         ready = Path(temporary) / "ready"
         ready.mkdir()
         dimension = 0
-        disable = None if progress is None else not progress
-        with target.open("wb") as rows, tqdm(unit=" words", desc=f"reading {source.name}", disable=disable) as bar:
-            for word, vector in _entries(source):
+        bar = progress_bar(desc=f"reading {source.name}", unit=" words", progress=progress)
+        with target.open("wb") as rows, bar:
+            for word, vector in _readable(source):
                 bar.update()
                 # A repeated word keeps its first vector, as in gensim; a line break would tear the list of words.
                 if word in words or "\n" in word:
@@ -147,6 +147,13 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         except OSError:
             if not (folder / "meta.json").is_file():  # else another process was faster
                 raise
+
+
+def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
+    try:
+        yield from _entries(source)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"model: {source}: expected a gzip archive of word vectors, but {error}") from None
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:

@@ -21,11 +21,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from movers.encoders.layers import Aggregation, parse_aggregation
 from movers.encoders.static import StaticEncoder

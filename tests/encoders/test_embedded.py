@@ -20,6 +20,7 @@ from movers.encoders.embedded import (
     WheelParts,
     mpnet_folder,
 )
+from movers.errors import InputError
 
 
 def install(folder: Path, distribution: str, files: dict[str, bytes]) -> None:
@@ -68,7 +69,7 @@ def test_a_file_with_another_digest_is_refused(site: Path) -> None:
     right = hashlib.sha256(b"abc").hexdigest()
     assert WheelFile("tiny-weights", "tiny_weights/weights.bin", right).locate().read_bytes() == b"abc"
     wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
-    with pytest.raises(ValueError, match=f"weights.bin: expected sha256 {wrong}, but got {right}; reinstall"):
+    with pytest.raises(InputError, match=f"weights.bin: expected sha256 {wrong}, but got {right}; reinstall"):
         WheelFile("tiny-weights", "tiny_weights/weights.bin", wrong).locate()
 
 
@@ -136,13 +137,13 @@ def test_the_parts_are_joined_once(site: Path, empty_cache: Path, monkeypatch: p
 def test_a_joined_model_that_was_changed_is_refused(site: Path, empty_cache: Path) -> None:
     parts = cut_archive(site, WEIGHTS)
     (mpnet_folder(parts) / "model.safetensors").write_bytes(b"other")
-    with pytest.raises(ValueError, match="model.safetensors: expected sha256"):
+    with pytest.raises(InputError, match="model.safetensors: expected sha256"):
         mpnet_folder(parts)
 
 
 def test_parts_of_another_model_are_refused_and_nothing_is_kept(site: Path, empty_cache: Path) -> None:
     parts = cut_archive(site, WEIGHTS)
-    with pytest.raises(ValueError, match="model.safetensors: expected sha256 00"):
+    with pytest.raises(InputError, match="model.safetensors: expected sha256 00"):
         mpnet_folder(WheelParts(parts.distributions, parts.name, "00" * 32))
     assert list(empty_cache.iterdir()) == []
 
