@@ -38,6 +38,7 @@ ROWS = ("mle", "sms", "wms", "swms", "rouge", "sms-1e-5")
 RATES = (1e-3, 3e-4, 1e-4)
 PAPER_RATE = 1e-5
 METRICS = ("wms", "sms", "swms")
+SAMPLES = (3, 11, 42)  # outputs that the report quotes
 
 
 @dataclass(frozen=True)
@@ -244,8 +245,10 @@ def main() -> None:
                 "curve": curve,
                 "test": {name: mean(values) for name, values in each.items()},
                 "each": each,
-                "outputs": outputs,
+                "samples": {str(number): outputs[number] for number in SAMPLES},
             }
+            # Outputs copy much of the articles, which are not ours to publish: they stay in the folder of the run.
+            write_file(given.folder / f"outputs-{row}-{seed}.json", json.dumps(outputs, ensure_ascii=False) + "\n")
             write_file(path, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
             print(row, seed, {name: round(value, 4) for name, value in result["test"].items()}, flush=True)
 
