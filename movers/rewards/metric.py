@@ -34,11 +34,11 @@ class _Part:
     kept: dict[str, object] = field(default_factory=dict)
 
     def score(self, rows: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
-        """Scores of completions against one or several texts each, on the metric's own scale."""
+        """Scores of completions against one or several texts each."""
         if self.built is None:
             self.built = self.spec.build(self.options)
-            self.scale = self.scale.settle(self.built)
-        metric = self.built
+        metric, clean = self.built, self.options.clean
+        rows = [(clean(text), [clean(other) for other in others]) for text, others in rows]
         compared = dict.fromkeys(text for _, others in rows for text in others)
         new = list(dict.fromkeys([*(text for text in compared if text not in self.kept), *(text for text, _ in rows)]))
         read = {new[number]: text for number, text in metric.read(new)}
@@ -50,7 +50,7 @@ class _Part:
         scores = iter([_score(metric, *pair, comparison) for pair, comparison in compared_pairs])
         while len(self.kept) > _TEXTS_KEPT:
             del self.kept[next(iter(self.kept))]
-        return [_reduce(metric, [next(scores) for _ in others]) for _, others in rows]
+        return [metric.rescale("score", _reduce(metric, [next(scores) for _ in others])) for _, others in rows]
 
     def rewards(self, rows: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
         """Rewards of completions that have words; a completion that is a repetition earns no more than one of it."""
@@ -196,10 +196,8 @@ def reward(
     name : str, optional
         What trainers log the reward under; the metrics' names by default.
     **options
-        Options of the metric (of all of them, if there are several), and for the scale of the reward:
-        `temperature="auto"` for wms, sms, swms: exp(−distance / τ), where τ is the mean distance of unrelated texts
-        (a number sets it; 1 is the paper's). `rescale=True` for moverscore and bertscore_*: the mean score of unrelated
-        texts becomes 0 and 1 stays 1 (False leaves the score as it is).
+        Options of the metric (of all of them, if there are several). Scores are readable by default:
+        `temperature="auto"` for wms, sms, swms (1 is the paper's), `rescale=True` for moverscore and bertscore_*.
 
     Returns
     -------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 import movers
 from movers.registry import METRICS
 from movers.rewards import Reward, reward
-from movers.rewards.scale import LOWER_BOUNDS, UNRELATED
+from movers.rewards.scale import LOWER_BOUNDS
+from movers.scores.rescaling import unrelated_texts
 
 PAIRWISE = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
 SENTENCES = {
@@ -20,6 +21,7 @@ SENTENCES = {
     "The boa swallowed an animal.": "It was a picture of a boa constrictor in the act of swallowing an animal.",
     "good movie": "I enjoyed the film a lot",
 }
+UNRELATED = unrelated_texts()[:12]
 WORDLESS = ["", "   \n", "...", "?! — …", "***"]
 
 
@@ -84,20 +86,25 @@ def test_unrelated_texts_and_equal_texts_are_where_the_scale_says(rewards: dict[
     assert rewards[name].score([UNRELATED[0]], [UNRELATED[0]])[0] == pytest.approx(1.0, abs=1e-5)
 
 
-def test_temperature_and_rescaling_can_be_switched_off() -> None:
+def test_temperature_and_rescaling_can_be_set() -> None:
     text, reference = next(iter(SENTENCES.items()))
-    for name, option in (("wms", {"temperature": 1}), ("bertscore_emd", {"rescale": False})):
-        plain = METRICS[name].function([text], [reference])["scores"]
-        assert reward(name, **option).score([text], [reference]) == pytest.approx(plain)
+    for name, options in (
+        ("wms", {"temperature": 1}),
+        ("bertscore_emd", {"rescale": False}),
+        ("sms", {"rescale": True}),
+    ):
+        own = METRICS[name].function([text], [reference], **options)["scores"]
+        assert reward(name, **options).score([text], [reference]) == pytest.approx(own)
+    assert reward("sms", rescale=True).lower == -1.0
 
 
-def test_log_is_the_negative_distance_in_units_of_unrelated_texts() -> None:
+def test_log_is_the_negative_distance_in_units_of_the_temperature() -> None:
     text, reference = next(iter(SENTENCES.items()))
-    scaled = reward("wms").score([text], [reference])[0]
-    log = reward("wms", transform="log")
-    assert log.score([text, "..."], [reference] * 2) == pytest.approx([math.log(scaled), LOWER_BOUNDS["log"]])
-    distance = -math.log(movers.wms([text], [reference])["score"])
-    assert reward("wms", transform="log", temperature=20).score([text], [reference]) == pytest.approx([-distance / 20])
+    for options in ({}, {"temperature": 20}):
+        result = movers.wms([text], [reference], **options)
+        log = reward("wms", transform="log", **options)
+        expected = [-result["distances"][0] / result["temperature"], LOWER_BOUNDS["log"]]
+        assert log.score([text, "..."], [reference] * 2) == pytest.approx(expected)
 
 
 def test_plain_and_conversational_completions_earn_the_same() -> None:
@@ -181,13 +188,13 @@ def test_trainers_get_a_name_and_what_is_worth_logging() -> None:
         (lambda: reward("wms", idf="corpus"), "'corpus' would change it with every batch"),
         (lambda: reward("sms", temperature=0), "temperature: expected 'auto' or a number above zero, but got 0"),
         (lambda: reward("moverscore", transform="log"), "transform: expected None"),
-        (lambda: reward("moverscore", rescale="yes"), "rescale: expected True or False"),
+        (lambda: reward("moverscore", rescale="none.json").score(["a"], ["b"]), "rescale: no such file"),
         (lambda: reward({"wms": -1.0}), "weights above zero"),
         (lambda: reward("sms")(completions=["a"], answer=["b"]), "expected a column 'reference' with references"),
         (lambda: reward("sms")(completions=["a"], reference=["b", "c"]), "one entry per completion, 1, but got 2"),
         (lambda: reward("sms")(completions=[3], reference=["b"]), r"completions\[0\]: expected a text"),
     ],
 )  # fmt: skip
-def test_mistakes_are_named(call: object, message: str) -> None:
+def test_mistakes_are_named(call: Callable[[], object], message: str) -> None:
     with pytest.raises(movers.InputError, match=message):
-        call()  # type: ignore[operator]
+        call()
