@@ -43,8 +43,18 @@ ALLOWED: dict[str, set[str]] = {
     "module": _METRICS,
     "engines": _METRICS,
     "serve": {*_METRICS, "baseline", "paths", "pictures"},
-    "cli": {*_METRICS, "agreement", "baseline", "engines", "paths", "pictures", "quality", "rewards", "serve",
-            "training"},  # fmt: skip
+    "cli": {
+        *_METRICS,
+        "agreement",
+        "baseline",
+        "engines",
+        "paths",
+        "pictures",
+        "quality",
+        "rewards",
+        "serve",
+        "training",
+    },
     "__main__": {"cli"},
 }
 # `import movers` offers these names without importing anything before they are used.

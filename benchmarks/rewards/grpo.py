@@ -14,13 +14,14 @@ import json
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from movers.io import read_records, write_file
@@ -33,10 +34,17 @@ from common import data_folder, machine
 RESULT = Path(__file__).parent / "results" / "grpo.json"
 
 
-def rows() -> list[dict[str, object]]:
+class Row(TypedDict):
+    """A conversation that asks for a sentence, and the sentence."""
+
+    prompt: list[dict[str, str]]
+    reference: str
+
+
+def rows() -> list[Row]:
     """Prompts with references, in an order drawn from the sentences themselves."""
     rules = WordRules(stopwords=stop_words("english"))
-    found = []
+    found: list[Row] = []
     for record in read_records(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz"):
         sentence = str(record["sentence"])
         judged = [rules.judge(token) for token, _, _ in token_spans(sentence)]
@@ -49,7 +57,7 @@ def rows() -> list[dict[str, object]]:
 
 
 @torch.no_grad()
-def complete(model: torch.nn.Module, tokenizer: object, held_out: Sequence[dict[str, object]]) -> list[str]:
+def complete(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, held_out: Sequence[Row]) -> list[str]:
     """One completion per prompt, sampled with a fixed seed as in training."""
     torch.manual_seed(0)
     texts = []
@@ -74,9 +82,11 @@ class Timed:
     def __init__(self, inner: Reward) -> None:
         self.inner, self.seconds, self.__name__ = inner, 0.0, inner.__name__
 
-    def __call__(self, **given: object) -> list[float | None]:
+    def __call__(
+        self, *, completions: object, log_metric: Callable[[str, float], object] | None = None, **columns: object
+    ) -> list[float | None]:
         begin = time.perf_counter()
-        found = self.inner(**given)
+        found = self.inner(completions=completions, log_metric=log_metric, **columns)
         self.seconds += time.perf_counter() - begin
         return found
 

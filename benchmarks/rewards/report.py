@@ -20,6 +20,7 @@ from movers.io import align_table, write_file
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import data_folder
+from rewards.amr_to_text.data import split
 
 HERE = Path(__file__).parent
 Result = dict[str, object]
@@ -84,11 +85,12 @@ def repeated(texts: Sequence[str], n: int) -> float:
 
 def meteor(texts: Sequence[str], references: Sequence[str]) -> float:
     """METEOR of NLTK with exact and stem matches; WordNet's synonyms, which need a download, are left out."""
-    from nltk.translate.meteor_score import single_meteor_score
+    from importlib import import_module
 
+    score = import_module("nltk.translate.meteor_score").single_meteor_score
     nothing = SimpleNamespace(synsets=lambda word: [])
     scores = [
-        single_meteor_score(reference.split(), text.split(), wordnet=nothing)
+        score(reference.split(), text.split(), wordnet=nothing)
         for text, reference in zip(texts, references, strict=True)
     ]
     return statistics.mean(scores)
@@ -113,9 +115,6 @@ def quote(text: str, width: int = 220) -> str:
 
 
 def amr_sentences() -> dict[str, str]:
-    sys.path.insert(0, str(HERE / "amr_to_text"))
-    from data import split
-
     everything = split(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz")
     return {pair.id: pair.sentence for pair in everything["test"]}
 
@@ -163,7 +162,7 @@ def amr_to_text() -> list[str]:
             for name, value in measured.items():
                 columns.setdefault(name, []).append(value)
             for name, scores in score_many(OURS, texts, references).items():
-                columns.setdefault(name, []).append(100 * float(scores["score"]))
+                columns.setdefault(name, []).append(100 * float(str(scores["score"])))
         shown = ("BLEU", "chrF", "METEOR", "greedy", "f_cont", "f_disc", "2", "3")
         body.append([title, *(spread(columns[name], 2) for name in shown)])
         ours.append([title, *(spread(columns[name], 3 if name in ("wms", "sms", "swms") else 2) for name in OURS)])
@@ -226,9 +225,8 @@ def amr_to_text() -> list[str]:
     draw_curves(results, HERE / "amr_validation.png")
     lines += ["", "![validation BLEU](amr_validation.png)", "", "Outputs of the first seed:", ""]
     first = seeds[0]
-    start = results.get(("start", first))
-    for number in (0, 7, 21, 40) if start else ():
-        lines += [f"- reference: {quote(sentences[start['ids'][number]])}"]
+    for number in (0, 7, 21, 40):
+        lines += [f"- reference: {quote(sentences[some['ids'][number]])}"]
         for system, title in AMR_TITLES.items():
             if (system, first) in results:
                 lines.append(f"  - {title}: {quote(results[system, first]['outputs'][number])}")

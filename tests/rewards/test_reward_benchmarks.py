@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import itertools
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -15,18 +14,15 @@ from tiny import ROOT
 
 import movers
 
-FOLDER = ROOT / "benchmarks" / "rewards"
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Benchmarks import each other by their place below `benchmarks`."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
-def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A script as a module; scripts import their neighbours by name."""
-    monkeypatch.syspath_prepend(str(path.parent))
-    spec = importlib.util.spec_from_file_location(f"benchmark_{path.parent.name}_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    return module
+def load(name: str) -> ModuleType:
+    return importlib.import_module(f"rewards.{name}")
 
 
 @pytest.mark.parametrize(
@@ -40,23 +36,21 @@ def load(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         ('(b / book :name (n / name :op1 "True" :op2 "Stories"))', "book :name ( name :op1 True :op2 Stories )"),
     ],
 )
-def test_graphs_are_linearised_depth_first(amr: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = load(FOLDER / "amr_to_text" / "data.py", monkeypatch)
+def test_graphs_are_linearised_depth_first(amr: str, expected: str) -> None:
+    data = load("amr_to_text.data")
     assert data.linearise(amr) == expected
 
 
-def test_linearised_graphs_have_as_many_opening_as_closing_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = load(FOLDER / "amr_to_text" / "data.py", monkeypatch)
+def test_linearised_graphs_have_as_many_opening_as_closing_brackets() -> None:
+    data = load("amr_to_text.data")
     deep = "(a / and :op1 (b / be :ARG0 (c / cat) :ARG1 (d / dog :mod (o / old))) :op2 (r / run :ARG0 c))"
     text = data.linearise(deep)
     assert text.count("(") == text.count(")") and text.endswith(":op2 ( run :ARG0 cat )")
 
 
 @pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.delitem(sys.modules, "data", raising=False)
-    monkeypatch.delitem(sys.modules, "network", raising=False)
-    return load(FOLDER / "summarization" / "network.py", monkeypatch)
+def network() -> ModuleType:
+    return load("summarization.network")
 
 
 def made(network: ModuleType) -> tuple[object, object]:
@@ -125,9 +119,9 @@ def answered(sheet: str, prefers: str) -> str:
 
 
 def test_sheets_are_blind_and_their_analysis_counts_what_judges_meant(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sheets = load(FOLDER / "summarization" / "sheets.py", monkeypatch)
+    sheets = load("summarization.sheets")
     made_sheets, key = sheets.make(SUMMARIES, samples=20, seed=1)
     assert [len(text.strip().splitlines()) - 1 for text in made_sheets.values()] == [20, 20, 20]
     sides = [entry["baseline"] for entry in key.values()]
@@ -146,14 +140,14 @@ def test_sheets_are_blind_and_their_analysis_counts_what_judges_meant(
     assert cells["| ROUGE-L against SMS", "overall"] == ["20", "0", "0", "0 %", "0.000"]
 
 
-def test_the_sign_test_leaves_ties_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    sheets = load(FOLDER / "summarization" / "sheets.py", monkeypatch)
+def test_the_sign_test_leaves_ties_out() -> None:
+    sheets = load("summarization.sheets")
     # 8 of 10 decided: 2 · (45 + 10 + 1) / 1024
     assert sheets.Count("wms", "overall", 2, 8, 90).p == pytest.approx(112 / 1024)
 
 
-def test_an_answer_that_is_none_of_the_three_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    sheets = load(FOLDER / "summarization" / "sheets.py", monkeypatch)
+def test_an_answer_that_is_none_of_the_three_is_named() -> None:
+    sheets = load("summarization.sheets")
     _, key = sheets.make(SUMMARIES, samples=2, seed=1)
     item = next(iter(key))
     with pytest.raises(movers.InputError, match=rf"focus\[{item}\]: expected A, B or =, but got 'C'"):
@@ -163,7 +157,7 @@ def test_an_answer_that_is_none_of_the_three_is_named(monkeypatch: pytest.Monkey
 
 
 def test_the_report_says_what_was_measured_and_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    report = load(FOLDER / "report.py", monkeypatch)
+    report = load("report")
     monkeypatch.setattr(report, "HERE", tmp_path)
     folder = tmp_path / "results" / "summarization"
     folder.mkdir(parents=True)

@@ -19,20 +19,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from data import Pair, split
-from generator import Generator, Prompts
 from sacrebleu import corpus_bleu, sentence_bleu
 
 from movers import bertscore_tensors
 from movers.io import write_file
 from movers.rewards import likelihood_loss, mixed_loss, self_critical_loss
+from movers.scores.tensors import TensorAlignment
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from common import data_folder, machine
+from rewards.amr_to_text.data import Pair, split
+from rewards.amr_to_text.generator import Generator, Prompts
 
 RESULTS = Path(__file__).parents[1] / "results" / "amr_to_text"
 SYSTEMS = ("start", "f_disc", "f_cont", "bleu", "greedy", "xent")
-ALIGNMENTS = {"f_disc": "hungarian", "f_cont": "emd", "greedy": "greedy"}
+ALIGNMENTS: dict[str, TensorAlignment] = {"f_disc": "hungarian", "f_cont": "emd", "greedy": "greedy"}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from network import END, UNKNOWN
 from torch import Tensor
 
 from movers import load_encoder
+from movers.encoders.static import StaticEncoder
 from movers.io import read_records
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from rewards.summarization.network import END, UNKNOWN
 
 SETS = ("train_cnndm", "train_bbc_lead")
 _WORD = re.compile(r"\w+(?:[-'’.]\w+)*|[^\w\s]")
@@ -81,7 +85,9 @@ class Vocabulary:
 
     def vectors(self, dimensions: int) -> Tensor:
         """Static vectors of the words, reduced to their principal components (V, dimensions)."""
-        found, _ = load_encoder("wordllama").vectors(self.words)
+        encoder = load_encoder("wordllama")
+        assert isinstance(encoder, StaticEncoder)
+        found, _ = encoder.vectors(self.words)
         centred = np.asarray(found, dtype=np.float64) - found.mean(axis=0)
         _, _, axes = np.linalg.svd(centred, full_matrices=False)
         reduced = centred @ axes[:dimensions].T

@@ -28,9 +28,10 @@ class Encoded:
 
     def repeat(self, times: int) -> Encoded:
         """Every document `times` times in a row."""
-        wide = [part.repeat_interleave(times, 0) for part in (self.memory, self.keys, self.ids, self.mask)]
+        parts = (self.memory, self.keys, self.ids, self.mask)
+        memory, keys, ids, mask = (part.repeat_interleave(times, 0) for part in parts)
         hidden, cell = (part.repeat_interleave(times, 1) for part in self.state)
-        return Encoded(*wide, (hidden, cell), self.extra)
+        return Encoded(memory, keys, ids, mask, (hidden, cell), self.extra)
 
 
 class PointerGenerator(nn.Module):

@@ -18,20 +18,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
-from data import Article, Batch, Vocabulary, read
-from network import PointerGenerator
 from torch import Tensor
 
 from movers import score_many
 from movers.agreement.lexical import rouge
 from movers.io import write_file
-from movers.rewards import likelihood_loss, mixed_loss, reward, rising_weight, self_critical_loss
+from movers.rewards import Reward, likelihood_loss, mixed_loss, reward, rising_weight, self_critical_loss
 from movers.rewards.scale import mean
 from movers.training import Curve, LoopOptions, fit
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from common import data_folder, machine
+from rewards.summarization.data import Article, Batch, Vocabulary, read, text_of
+from rewards.summarization.network import PointerGenerator
 
 RESULTS = Path(__file__).parents[1] / "results" / "summarization"
 ROWS = ("mle", "sms", "wms", "swms", "rouge", "sms-1e-5")
@@ -72,7 +73,7 @@ def rewards_of(row: str, texts: Sequence[str], references: Sequence[str]) -> lis
     return [value or 0.0 for value in _REWARDS[row].score(list(texts), list(references))]
 
 
-_REWARDS: dict[str, object] = {}
+_REWARDS: dict[str, Reward] = {}
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,6 @@ class Learner:
         return [self.vocabulary.text(row, made.own[at % len(made.own)]) for at, row in enumerate(outputs)]
 
     def _references(self, articles: Sequence[Article]) -> list[str]:
-        from data import text_of
-
         return [text_of(article.summary) for article in articles]
 
 
@@ -169,13 +168,13 @@ def train(learner: Learner, rate: float, checkpoint: Path) -> Curve:
 def scores_of(texts: Sequence[str], references: Sequence[str]) -> dict[str, list[float]]:
     """Every column of Table 4, per summary; mover metrics on the scale of the rewards and on the paper's."""
     texts = [text or "." for text in texts]
-    found = {}
+    found: dict[str, object] = {}
     for variant in ("rouge1", "rouge2", "rougeL"):
         found[variant] = rouge(texts, references, variant=variant)["scores"]
     for name, result in score_many(METRICS, texts, list(references)).items():
         found[f"{name}_score"] = result["scores"]
         found[name] = rewards_of(name, texts, references)
-    return {name: [round(float(value), 6) for value in values] for name, values in found.items()}
+    return {name: np.round(np.asarray(values, dtype=float), 6).tolist() for name, values in found.items()}
 
 
 def choose_rate(learner: Learner, weights: dict[str, Tensor], folder: Path) -> float:

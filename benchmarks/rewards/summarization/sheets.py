@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from scipy.stats import binomtest
 
@@ -34,6 +35,14 @@ CRITERIA = {
 }
 BASELINE, RIVALS = "rouge", ("wms", "sms", "swms")
 TITLES = {"rouge": "ROUGE-L", "wms": "WMS", "sms": "SMS", "swms": "S+WMS"}
+
+
+class Entry(TypedDict):
+    """An item of the key: who is compared, which side is the baseline, and the article."""
+
+    rival: str
+    baseline: str
+    article: int
 
 
 @dataclass(frozen=True)
@@ -59,14 +68,15 @@ class Count:
         return float(binomtest(self.other, decided).pvalue) if decided else 1.0
 
 
-def make(outputs: Mapping[str, Sequence[str]], samples: int, seed: int) -> tuple[dict[str, str], dict[str, object]]:
+def make(outputs: Mapping[str, Sequence[str]], samples: int, seed: int) -> tuple[dict[str, str], dict[str, Entry]]:
     """Sheets as CSV by rival, and the key: which of A and B is the baseline.
 
     Only pairs that differ are taken; the same articles for every rival as far as possible.
     """
     draw = random.Random(seed)
     order = draw.sample(range(len(outputs[BASELINE])), len(outputs[BASELINE]))
-    sheets, key = {}, {}
+    sheets: dict[str, str] = {}
+    key: dict[str, Entry] = {}
     for rival in RIVALS:
         chosen = [number for number in order if outputs[BASELINE][number] != outputs[rival][number]][:samples]
         file = io.StringIO()
@@ -82,7 +92,7 @@ def make(outputs: Mapping[str, Sequence[str]], samples: int, seed: int) -> tuple
     return sheets, key
 
 
-def analyse(key: Mapping[str, Mapping[str, object]], answers: Iterable[Mapping[str, object]]) -> list[Count]:
+def analyse(key: Mapping[str, Entry], answers: Iterable[Mapping[str, object]]) -> list[Count]:
     """Counts for every rival and criterion; an empty cell is no answer."""
     counts = {(rival, criterion): [0, 0, 0] for rival in RIVALS for criterion in CRITERIA}
     for row in answers:
@@ -95,7 +105,7 @@ def analyse(key: Mapping[str, Mapping[str, object]], answers: Iterable[Mapping[s
                 raise InputError(f"sheets: {criterion}[{item}]: expected A, B or =, but got {answer!r}")
             if answer:
                 place = 2 if answer == "=" else 0 if answer == key[item]["baseline"] else 1
-                counts[str(key[item]["rival"]), criterion][place] += 1
+                counts[key[item]["rival"], criterion][place] += 1
     return [Count(rival, criterion, *found) for (rival, criterion), found in counts.items()]
 
 
