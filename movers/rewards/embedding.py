@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from movers.errors import InputError
 from movers.inputs import check_choice
+from movers.rewards.generator import load_generator
 from movers.rewards.messages import has_words, text_of, texts_of
 from movers.scores.tensors import TensorAlignment, bertscore_tensors
 
@@ -150,8 +151,6 @@ def embedding_reward(
     """
     check_choice("embedding_reward", "alignment", alignment, ("hungarian", "emd", "greedy"))
     if isinstance(model, str):
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        tokenizer = tokenizer or AutoTokenizer.from_pretrained(model)
-        model = AutoModelForCausalLM.from_pretrained(model)
+        loaded = load_generator(model)
+        model, tokenizer = loaded.model, tokenizer or loaded.tokenizer
     return EmbeddingReward(model, tokenizer, alignment, reference_column, threads)

@@ -115,7 +115,7 @@ def _padded(rows: Sequence[Sequence[int]], pad: int, left: bool = False) -> tupl
     return ids, mask
 
 
-def load_generator(folder: str | Path, prompt_tokens: int, new_tokens: int) -> TextGenerator:
+def load_generator(folder: str | Path, prompt_tokens: int = 256, new_tokens: int = 64) -> TextGenerator:
     """The model and tokenizer of a folder (or Hub id)."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -124,7 +124,7 @@ def load_generator(folder: str | Path, prompt_tokens: int, new_tokens: int) -> T
         kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
         model, tokenizer = kind.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     except (OSError, ValueError) as error:
-        raise InputError(f"train reward: model: expected a model folder, but got {str(folder)!r}: {error}") from None
+        raise InputError(f"rewards: model: expected a model folder, but got {str(folder)!r}: {error}") from None
     if tokenizer.eos_token_id is None:
-        raise InputError("train reward: model: expected a tokenizer with an end-of-sequence token, but got none")
+        raise InputError("rewards: model: expected a tokenizer with an end-of-sequence token, but got none")
     return TextGenerator(model, tokenizer, prompt_tokens, new_tokens)

@@ -17,6 +17,7 @@ from tiny import TINY_WORDS, tiny_tokenizer
 import movers
 from movers.cli import main
 from movers.quality.data import Pair
+from movers.rewards import embedding_reward
 from movers.rewards.generator import load_generator
 from movers.rewards.training import RewardOptions, read_prompts, train_reward
 
@@ -91,6 +92,12 @@ def test_greedy_outputs_are_the_likeliest_tokens_and_samples_follow_the_distribu
     share = sum(row == ([] if best == generator.end else [best]) for row in sampled) / len(sampled)
     spread = math.sqrt(float(likely[best] * (1 - likely[best])) / len(sampled))
     assert abs(share - float(likely[best])) < 5 * spread
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_rewards_on_own_embeddings_take_a_folder_of_either_kind(models: dict[str, Path], kind: str) -> None:
+    reward = embedding_reward(str(models[kind]), "emd")
+    assert float(reward.score_texts(["the cat sat"], ["the cat sat"])[0]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
