@@ -165,7 +165,7 @@ def amr_to_text() -> list[str]:
                 columns.setdefault(name, []).append(100 * float(str(scores["score"])))
         shown = ("BLEU", "chrF", "METEOR", "greedy", "f_cont", "f_disc", "2", "3")
         body.append([title, *(spread(columns[name], 2) for name in shown)])
-        ours.append([title, *(spread(columns[name], 3 if name in ("wms", "sms", "swms") else 2) for name in OURS)])
+        ours.append([title, *(spread(columns[name], 2) for name in OURS)])
     heading = ["system", "BLEU", "chrF", "METEOR", "F_BERT", "F_cont", "F_disc", "repeated 2-grams", "3-grams"]
     lines += align_table(heading, body, right=range(1, 9), markdown=True)
     lines += [
