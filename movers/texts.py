@@ -8,6 +8,7 @@ and katakana in runs, as the default rules of UAX #29 have it. English clitics a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -58,8 +59,34 @@ def split_sentences(text: str, lang: str = "en") -> list[str]:
     sentences = []
     for line in text.splitlines():
         if line and not line.isspace():
-            sentences += [stripped for part in sentencex.segment(lang, line) if (stripped := part.strip())]
+            sentences += [stripped for part in _segment(line, lang) if (stripped := part.strip())]
     return sentences
+
+
+_SEGMENT = 4096  # characters; the segmenter's time grows with the square of what it is given
+
+
+def _segment(line: str, lang: str) -> list[str]:
+    """Sentences of a line. A long line is given to the segmenter in parts, each from the last boundary found."""
+    if len(line) <= _SEGMENT:
+        return list(sentencex.segment(lang, line))
+    found: list[str] = []
+    begun = ""  # of a sentence whose end has not been found
+    position = 0
+    while position < len(line):
+        end = position + _SEGMENT
+        space = line.rfind(" ", position, end)
+        if end < len(line) and space > position:
+            end = space + 1  # not inside a word
+        parts = list(sentencex.segment(lang, line[position:end]))
+        if end >= len(line):
+            return [*found, begun + parts[0], *parts[1:]]
+        if len(parts) > 1:  # the last one may go on
+            found += [begun + parts[0], *parts[1:-1]]
+            begun, position = "", end - len(parts[-1])
+        else:
+            begun, position = begun + line[position:end], end
+    return [*found, begun]
 
 
 def sentence_spans(text: str, lang: str = "en") -> list[tuple[int, int]]:
@@ -220,7 +247,7 @@ def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
 
 
 def _digest(words: frozenset[str]) -> str:
-    return short_digest(" ".join(sorted(words)))
+    return short_digest(json.dumps(sorted(words)))
 
 
 def _main_language(lang: str) -> str:

@@ -51,9 +51,10 @@ _KWARGS_DESCRIPTION = """
             sentences their vectors, in place of the mean of their words.
         weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a word: its count (Eq. 1, the default),
             equal, IDF or vector norm.
-        device (str or None; default 'auto'): where a contextual model runs: `auto`, `cpu`, `cuda`, `mps` or a torch
-            device.
-        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model.
+        device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
+            or a torch device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
+            batches agree within 1e-6 in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
         threads (int or None; default None): threads that compare texts; all processors by default.
         progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
@@ -66,6 +67,8 @@ _KWARGS_DESCRIPTION = """
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
         window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
+            refused with their row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
             pass per text.
 
@@ -77,6 +80,7 @@ _KWARGS_DESCRIPTION = """
         n_empty: rows in which a text is blank.
         n_unfiltered: rows scored on all tokens because filtering removed every one.
         n_truncated: rows in which a text was cut; none unless `truncation="cut"`.
+        n_unknown: rows with words or pieces that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:
@@ -112,7 +116,7 @@ class Swms(TextMetric):
         distance="euclidean", normalize=False, layer="mean", context="sentence", sentence_weights="count",
         sentence_encoder=None, weights=None, device="auto", dtype="float32", batch_tokens=None, threads=None,
         progress=None, return_alignment=False, idf=None, multi_ref="max", truncation="window", window=None,
-        shared_pass=None,
+        max_cells=25000000, shared_pass=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from movers.scores.engine import Example, PairMetric
 
 _SUFFIXES = (".txt", ".csv", ".jsonl")
+_COUNTED = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -178,7 +179,7 @@ class _Tally:
 
     keep_examples: bool
     scores: array[float] = field(default_factory=lambda: array("d"))
-    counts: dict[str, int] = field(default_factory=lambda: {"n_empty": 0, "n_unfiltered": 0, "n_truncated": 0})
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     examples: list[Example] = field(default_factory=list)
 
     def add(self, example: Example) -> None:

@@ -14,7 +14,7 @@ from movers.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Aggregation", "AggregationName", "join", "parse_aggregation", "pmeans", "routing"]
+__all__ = ["Aggregation", "AggregationName", "join", "parse_aggregation", "pmeans", "routing", "unit_vectors"]
 
 AggregationName = Literal["pmeans", "routing", "last", "mean"]
 Kernel = Literal["gaussian", "epanechnikov"]
@@ -98,8 +98,12 @@ def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -
     )
 
 
-def _unit(layers: torch.Tensor) -> torch.Tensor:
-    return layers / layers.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
+    """Vectors scaled to length 1; zero vectors stay zero. Lengths in double: squares may overflow."""
+    import torch
+
+    lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True, dtype=torch.float64)
+    return (layers / torch.where(lengths > 0, lengths, 1.0)).to(layers.dtype)
 
 
 def join(layers: torch.Tensor) -> torch.Tensor:
@@ -109,7 +113,7 @@ def join(layers: torch.Tensor) -> torch.Tensor:
     """
     import torch
 
-    return torch.cat(list(_unit(layers)), dim=-1) / len(layers) ** 0.5
+    return torch.cat(list(unit_vectors(layers)), dim=-1) / len(layers) ** 0.5
 
 
 def pmeans(layers: torch.Tensor) -> torch.Tensor:
@@ -126,7 +130,7 @@ def pmeans(layers: torch.Tensor) -> torch.Tensor:
     """
     import torch
 
-    unit = _unit(layers)
+    unit = unit_vectors(layers)
     return torch.cat([unit.amin(dim=0), unit.mean(dim=0), unit.amax(dim=0)], dim=-1)
 
 
@@ -156,7 +160,7 @@ def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0
     """
     import torch
 
-    unit = _unit(layers)  # (L, n, d)
+    unit = unit_vectors(layers)  # (L, n, d)
     mean = unit.mean(dim=0)
     value = mean
     gamma = torch.zeros(unit.shape[:2], dtype=unit.dtype, device=unit.device)  # (L, n)

@@ -21,22 +21,22 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from movers.encoders.layers import Aggregation, parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, References, documented, option
 from movers.scores.rescaling import read_baseline
 from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import check_language
+from movers.threads import CELLS
 from movers.transport import assignment, emd, greedy, unit_rows
 from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
@@ -214,6 +214,9 @@ class BertScore(PairMetric[TokenText]):
     def was_cut(self, text: TokenText) -> bool:
         return text.cut
 
+    def has_unknown(self, text: TokenText) -> bool:
+        return text.has_unknown
+
     def extra(self) -> dict[str, object]:
         return {"hashcode": self.signature}  # as evaluate's bertscore calls it
 
@@ -235,13 +238,18 @@ class BertScore(PairMetric[TokenText]):
     def compare(self, prediction: TokenText, reference: TokenText, costs: Floats | None = None) -> Comparison:
         aligned = self.options.return_alignment
         if prediction.empty or reference.empty:
-            value = 1.0 if prediction.blank and reference.blank else 0.0
+            value = 1.0 if prediction.same_as(reference) else 0.0
             parts = {"precision": value, "recall": value, "f1": value}
             return Comparison(value, parts, empty=True, alignment=no_alignment() if aligned else None)
         first, second = self.bag(prediction, 0), self.bag(reference, 1)
-        similarity = np.asarray(first.units.vectors() @ second.units.vectors().T, dtype=np.float64)
+        m, n, limit = len(first.masses), len(second.masses), self.options.max_cells
+        check_size(m, n, limit)
         align = greedy_scores if self.options.alignment == "greedy" else self.optimal_scores
-        precision, recall, flow = align(similarity, first.masses, second.masses)
+        with CELLS.hold(m * n, limit):
+            similarity = np.asarray(first.units.vectors() @ second.units.vectors().T, dtype=np.float64)
+            np.clip(similarity, -1.0, 1.0, out=similarity)  # a product of unit vectors exceeds 1 by rounding
+            precision, recall, flow = align(similarity, first.masses, second.masses)
+        precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
         f1 = f1_of(precision, recall)
         alignment = None
         if aligned:
@@ -264,7 +272,7 @@ class BertScore(PairMetric[TokenText]):
         if reader.tables is not None:
             fields["idf"] = reader.tables.digest
         if baseline is not None:
-            fields["baseline"] = ",".join(f"{value:.4f}" for value in baseline)
+            fields["baseline"] = ",".join(map(repr, baseline))
         fields["refs"] = options.multi_ref
         return cls(name=name, signature=signature(name, fields), options=options, reader=reader, baseline=baseline)
 
@@ -323,7 +331,7 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
     -------
     dict
         `score` (mean of `scores`), `scores` = `f1`, `precision`, `recall` (lists), `signature` = `hashcode`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, and `alignments` on request.
+        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------

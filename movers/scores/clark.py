@@ -21,18 +21,18 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from typing_extensions import Self
 
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, PairOptions, References, documented, option
 from movers.scores.words import (
     ContextualReader,
@@ -48,6 +48,7 @@ from movers.scores.words import (
 )
 from movers.signature import signature
 from movers.texts import WordRules, check_language, is_mostly_non_latin, name_stop_words, stop_words
+from movers.threads import CELLS
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, resolve_tables, weigh
 
@@ -87,7 +88,7 @@ def sentence_bag(
         sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
         vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
-        vectors = encoder.sentence_vectors(texts)
+        vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
     masses = lengths.astype(np.float64)
     if weights == "uniform":
         masses = np.ones(len(lengths))
@@ -267,6 +268,12 @@ class MoverSimilarity(PairMetric[ReadText]):
     def was_cut(self, text: ReadText) -> bool:
         return text.text.cut
 
+    def has_unknown(self, text: ReadText) -> bool:
+        if text.text.unknown or self.sentence_encoder is None:
+            return text.text.unknown
+        (tokens,) = self.sentence_encoder.tokenize([text.text.text])
+        return bool(tokens.unknown.any())
+
     def costs(self, prediction: ReadText, reference: ReadText) -> Floats | None:
         bags = self._bags(prediction, reference)
         return None if bags is None else self._costs(*bags)
@@ -275,10 +282,14 @@ class MoverSimilarity(PairMetric[ReadText]):
         aligned = self.options.return_alignment
         bags = self._bags(prediction, reference)
         if bags is None:
-            value = 1.0 if prediction.text.blank and reference.text.blank else 0.0
+            same = prediction.text.text.split() == reference.text.text.split()
+            value = 1.0 if same or (prediction.text.blank and reference.text.blank) else 0.0
             return Comparison(value, empty=True, alignment=no_alignment() if aligned else None)
-        costs = self._costs(*bags) if costs is None else costs
-        plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
+        m, n, limit = len(bags[0].masses), len(bags[1].masses), self.options.max_cells
+        check_size(m, n, limit)
+        with CELLS.hold(m * n, limit):
+            costs = self._costs(*bags) if costs is None else costs
+            plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
         unfiltered = prediction.bag is None or reference.bag is None
         return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
@@ -291,6 +302,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         return None if first is None or second is None else (self.bag(first), self.bag(second))
 
     def _costs(self, first: Bag, second: Bag) -> Floats:
+        check_size(len(first.masses), len(second.masses), self.options.max_cells)
         x, y = first.units.vectors(), second.units.vectors()
         if self.options.normalize:
             x, y = unit_rows(x), unit_rows(y)
@@ -309,7 +321,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         else:
             layer = parse_aggregation(name, options.layer)
             window = encoder.window_for(options.window)
-            fields |= {"layer": layer, "context": options.context, "dtype": options.dtype}
+            fields |= {"layer": layer, "context": options.context, "dtype": encoder.dtype}
             fields["window"] = f"{window}-{options.truncation}"
             reader = ContextualReader(
                 encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
@@ -371,7 +383,7 @@ class SentenceMover(MoverSimilarity):
     def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
         return {
             "sentences": options.sentence_weights,
-            "sentvec": "mean" if sentences is None else sentences.identity,
+            "sentvec": "mean" if sentences is None else f"{sentences.identity}-{sentences.dtype}",
         }
 
 
@@ -430,7 +442,7 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     -------
     dict
         `score` (mean of `scores`), `scores` (n floats in (0, 1], 0 if one side is blank), `signature`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, and `alignments` on request.
+        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import abc
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
+from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.scores.options import RunOptions
-from movers.threads import chunks, default_threads, one_blas_thread
+from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
@@ -40,7 +41,9 @@ Costs = NDArray[np.float64]
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
 Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
+_UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
 _BLOCK = 1024  # pairs in memory at once
+_BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's own arrays
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 _GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
 
@@ -76,6 +79,7 @@ class Example(NamedTuple):
     empty: bool
     unfiltered: bool
     truncated: bool
+    unknown: bool
     alignments: list[dict[str, object]] | None
 
 
@@ -131,10 +135,21 @@ class PairMetric(abc.ABC, Generic[Text]):
 
     def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
         """Several pairs, one after the other; a metric may do better in a batch."""
-        return [self.compare(prediction, reference) for prediction, reference in pairs]
+        found: list[Comparison] = []
+        for prediction, reference in pairs:
+            try:
+                found.append(self.compare(prediction, reference))
+            except TooLarge as error:
+                error.index = len(found)
+                raise
+        return found
 
     def was_cut(self, text: Text) -> bool:
         """Whether tokens of the text were left out."""
+        return False
+
+    def has_unknown(self, text: Text) -> bool:
+        """Whether the encoder does not know all words or pieces of the text."""
         return False
 
     def extra(self) -> dict[str, object]:
@@ -171,13 +186,22 @@ def score(
 
 def score_stream(metric: PairMetric[Text], rows: Iterable[Row], total: int | None = None) -> Iterator[Example]:
     """Examples in the order of the rows, holding no more than a block of them in memory."""
-    threads = default_threads() if metric.options.threads is None else metric.options.threads
     bar = progress_bar(total, desc=metric.name, unit=" texts", progress=metric.options.progress)
-    with bar, ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
+    count = unknown = 0
+    with solver_pool(metric.options.threads) as pool, bar:
         for block in blocks(rows):
-            for example in score_block(metric, block, pool if threads > 1 else None):
+            for example in score_block(metric, block, pool, first_row=count):
                 yield example
                 bar.update(1)
+                count += 1
+                unknown += example.unknown
+    if unknown > _UNKNOWN_SHARE * count:
+        warnings.warn(
+            f"{metric.name}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
+            "words without a vector are left out, unknown pieces match only where they are written the same. "
+            "Choose a model for this language or script",
+            stacklevel=2,
+        )
 
 
 def score_together(
@@ -188,11 +212,8 @@ def score_together(
         label: score_stream(metric, zip(*rows[label], strict=True), total=len(rows[label][0]))
         for label, metric in metrics.items()
     }
-    examples: dict[str, list[Example]] = {label: [] for label in metrics}
-    for _ in range(len(next(iter(rows.values()))[0])):
-        for label, stream in streams.items():
-            examples[label].append(next(stream))
-    return {label: collect(metric, examples[label]) for label, metric in metrics.items()}
+    examples = zip(*zip(*streams.values(), strict=True), strict=True)
+    return {label: collect(metric, own) for (label, metric), own in zip(metrics.items(), examples, strict=True)}
 
 
 def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
@@ -209,17 +230,37 @@ def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
         yield block
 
 
-def score_block(metric: PairMetric[Text], rows: Sequence[Row], pool: ThreadPoolExecutor | None = None) -> list[Example]:
+def score_block(
+    metric: PairMetric[Text], rows: Sequence[Row], pool: ThreadPoolExecutor | None = None, first_row: int = 0
+) -> list[Example]:
     """Examples of rows that are in memory at once; with a pool, compared in its threads."""
     with one_blas_thread():
         block = _Block(metric, rows, pool)
         try:
             block.read_and_compare()
-        except BaseException:
+        except TooLarge as error:
+            raise InputError(f"{metric.name}: row {first_row + block.row_of(error.pair)}: {error}") from None
+        finally:
             for future in block.in_flight:
                 future.cancel()
-            raise
         return block.examples()
+
+
+class TooLarge(Exception):
+    """A pair whose cost matrix would have more cells than the caller allows: its place in a list, then its texts."""
+
+    index: int = 0
+    pair: Pair = (0, 0)
+
+
+def check_size(m: int, n: int, limit: int) -> None:
+    """Refuse a cost matrix (m, n) of more than `limit` cells, before anything of that size is made."""
+    if m * n > limit:
+        size = m * n * _BYTES_PER_CELL / 1e9
+        raise TooLarge(
+            f"comparing {m:,} with {n:,} units takes about {size:,.1f} GB: more than max_cells={limit:,}; "
+            "raise max_cells if there is room, or compare sentences (sms)"
+        )
 
 
 @dataclass
@@ -232,6 +273,7 @@ class _Block(Generic[Text]):
     numbers: dict[str, int] = field(default_factory=dict)  # of the distinct texts
     texts: dict[int, Text] = field(default_factory=dict)  # read, and still needed by a pair
     cut: set[int] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
     compared: dict[Pair, Comparison] = field(default_factory=dict)
     in_flight: list[Future[list[tuple[Pair, Comparison]]]] = field(default_factory=list)
 
@@ -257,6 +299,8 @@ class _Block(Generic[Text]):
             self.texts[number] = text
             if self.metric.was_cut(text):
                 self.cut.add(number)
+            if self.metric.has_unknown(text):
+                self.unknown.add(number)
             ready += [pair for pair in waiting[number] if pair[0] in self.texts and pair[1] in self.texts]
             if self.metric.overlaps:
                 while len(ready) >= _CHUNK:
@@ -284,7 +328,11 @@ class _Block(Generic[Text]):
         costs: list[Costs | None] = []
         size = 0
         for pair in pairs:
-            matrix = self.metric.costs(self.texts[pair[0]], self.texts[pair[1]])
+            try:
+                matrix = self.metric.costs(self.texts[pair[0]], self.texts[pair[1]])
+            except TooLarge as error:
+                error.pair = pair
+                raise
             group.append(pair)
             costs.append(matrix)
             size += 0 if matrix is None else matrix.size
@@ -304,32 +352,45 @@ class _Block(Generic[Text]):
         if self.pool is None:
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
+            self._wait(2 * (self.metric.options.threads or default_threads()) - 1)  # reading does not run far ahead
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
 
-    def _wait(self) -> None:
-        while self.in_flight:
+    def _wait(self, left: int = 0) -> None:
+        """Until no more than `left` chunks are being compared."""
+        while len(self.in_flight) > left:
             self.compared.update(self.in_flight.pop(0).result())
+
+    def row_of(self, pair: Pair) -> int:
+        """The first row in which a pair stands."""
+        for row, (prediction, references) in enumerate(self.rows):
+            if any((self.numbers[prediction], self.numbers[text]) == pair for text in references):
+                return row
+        return 0
 
     def examples(self) -> list[Example]:
         found = []
         for prediction, references in self.rows:
             first, members = self.numbers[prediction], [self.numbers[text] for text in references]
-            truncated = not self.cut.isdisjoint([first, *members])
-            found.append(_reduce(self.metric, [self.compared[first, member] for member in members], truncated))
+            truncated, unknown = (not marked.isdisjoint([first, *members]) for marked in (self.cut, self.unknown))
+            comparisons = [self.compared[first, member] for member in members]
+            found.append(_reduce(self.metric, comparisons, truncated, unknown))
         return found
 
 
 def _compare(
     metric: PairMetric[Text], pairs: list[Pair], texts: list[tuple[Text, Text]], costs: list[Costs | None] | None
 ) -> list[tuple[Pair, Comparison]]:
-    if costs is None:
-        found = metric.compare_many(texts)
-    else:
+    if costs is not None:
         found = [metric.compare(first, second, own) for (first, second), own in zip(texts, costs, strict=True)]
-    return list(zip(pairs, found, strict=True))
+        return list(zip(pairs, found, strict=True))
+    try:
+        return list(zip(pairs, metric.compare_many(texts), strict=True))
+    except TooLarge as error:
+        error.pair = pairs[error.index]
+        raise
 
 
-def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: bool) -> Example:
+def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
     if metric.multi_ref == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
         value, parts = best.score, best.parts
@@ -350,6 +411,7 @@ def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: 
         any(comparison.empty for comparison in comparisons),
         any(comparison.unfiltered for comparison in comparisons),
         truncated,
+        unknown,
         alignments,
     )
 
@@ -364,6 +426,7 @@ def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, 
         "n_empty": sum(example.empty for example in examples),
         "n_unfiltered": sum(example.unfiltered for example in examples),
         "n_truncated": sum(example.truncated for example in examples),
+        "n_unknown": sum(example.unknown for example in examples),
     }
     for name in examples[0].parts:
         result[name] = [example.parts[name] for example in examples]

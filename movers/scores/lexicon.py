@@ -6,26 +6,26 @@ costs little more than the lookups of its pieces.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, known_vectors
 from movers.texts import WordRules, is_visible
+from movers.threads import SafeLock
 
-__all__ = ["DROPPED", "INVISIBLE", "Entries", "Lexicon", "lexicon_of"]
+__all__ = ["DROPPED", "INVISIBLE", "UNKNOWN", "Entries", "Lexicon", "lexicon_of"]
 
 Vectors = NDArray[np.float32]
-INVISIBLE, DROPPED = -1, -2
+INVISIBLE, DROPPED, UNKNOWN = -1, -2, -3
 _WORDS_KEPT = 1 << 16  # 64 MiB at 256 dimensions
 _LEXICONS_KEPT = 4
 
 
 class Entries(NamedTuple):
-    """Codes of pieces (a row, INVISIBLE or DROPPED), and the words and vectors of the rows."""
+    """Codes of pieces: a row, INVISIBLE, DROPPED by the rules or UNKNOWN to the encoder; words and vectors of rows."""
 
     codes: dict[str, int]
     words: list[str]
@@ -38,7 +38,7 @@ class Lexicon:
     def __init__(self, encoder: StaticEncoder, rules: WordRules) -> None:
         self.encoder = encoder
         self.rules = rules
-        self._lock = threading.Lock()
+        self._lock = SafeLock()
         self._forget()
 
     def _forget(self) -> None:
@@ -56,11 +56,11 @@ class Lexicon:
             new = sorted(distinct.difference(self._codes))
             judged = [(piece, *self.rules.judge(piece)) for piece in new if is_visible(piece)]
             words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
-            vectors, known = self.encoder.vectors(words)
+            vectors, known = known_vectors(self.encoder, words)
             self._append([word for word, found in zip(words, known.tolist(), strict=True) if found], vectors[known])
             self._codes.update(dict.fromkeys(new, INVISIBLE))
             for piece, word, kept in judged:
-                self._codes[piece] = self._row_of.get(word, DROPPED) if kept else DROPPED
+                self._codes[piece] = self._row_of.get(word, UNKNOWN) if kept else DROPPED
             return Entries(self._codes, self._words, self._vectors)
 
     def _append(self, words: list[str], vectors: Vectors) -> None:
@@ -75,7 +75,7 @@ class Lexicon:
 
 
 _lexicons: dict[tuple[int, WordRules], Lexicon] = {}
-_finding = threading.Lock()
+_finding = SafeLock()
 
 
 def lexicon_of(encoder: StaticEncoder, rules: WordRules) -> Lexicon:

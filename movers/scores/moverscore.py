@@ -20,21 +20,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from movers.encoders.layers import Kernel, parse_aggregation
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
 from movers.scores.bertscore import f1_of, greedy_scores
-from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, References, documented, option
 from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
+from movers.threads import CELLS
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, Weights, choose_weights, normalised, weigh
 
@@ -189,6 +189,9 @@ class MoverScore(PairMetric[TokenText]):
     def was_cut(self, text: TokenText) -> bool:
         return text.cut
 
+    def has_unknown(self, text: TokenText) -> bool:
+        return text.has_unknown
+
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
         """The n-grams of the kept tokens, or of all; None if there are none."""
         if (side, filtered) not in text.bags:
@@ -205,28 +208,42 @@ class MoverScore(PairMetric[TokenText]):
         return Bag(NGramUnits(units, vectors, size), normalised(self.name, masses))
 
     def compare(self, prediction: TokenText, reference: TokenText, costs: Floats | None = None) -> Comparison:
-        aligned = self.options.return_alignment
         if prediction.empty or reference.empty:
-            value = 1.0 if prediction.blank and reference.blank else 0.0
-            alignment = no_alignment() if aligned else None
+            value = 1.0 if prediction.same_as(reference) else 0.0
+            alignment = no_alignment() if self.options.return_alignment else None
             return Comparison(value, self._parts(value, value, value), empty=True, alignment=alignment)
         first, second = self.bag(prediction, 0), self.bag(reference, 1)
         unfiltered = first is None or second is None
         if first is None or second is None:
             first, second = self.bag(prediction, 0, filtered=False), self.bag(reference, 1, filtered=False)
             assert first is not None and second is not None  # neither text is empty
-        x, y = first.units.vectors(), second.units.vectors()
-        if self.options.alignment == "hard":
-            similarity = np.asarray(x, np.float64) @ np.asarray(y, np.float64).T
-            precision, recall, flow = greedy_scores(similarity, first.masses, second.masses)
-            value = f1_of(precision, recall)
-            alignment = alignment_of(first, second, flow, 1.0 - similarity, None) if aligned else None
-            return Comparison(value, self._parts(precision, recall, value), False, unfiltered, alignment)
-        costs = pairwise_distances(x, y, self.options.distance or "sqeuclidean")
+        m, n, limit = len(first.masses), len(second.masses), self.options.max_cells
+        check_size(m, n, limit)
+        with CELLS.hold(m * n, limit):
+            if self.options.alignment == "hard":
+                comparison = self._hard(first, second)
+            else:
+                comparison = self._soft(first, second)
+        return comparison._replace(unfiltered=unfiltered)
+
+    def _soft(self, first: Bag, second: Bag) -> Comparison:
+        """Eq. 3: the cost of the optimal plan."""
+        costs = pairwise_distances(
+            first.units.vectors(), second.units.vectors(), self.options.distance or "sqeuclidean"
+        )
         plan = emd_of_normalised(first.masses, second.masses, costs)
-        alignment = alignment_of(first, second, plan.flow, costs, plan.cost) if aligned else None
-        value = similarity_of(plan.cost, self.options.similarity or "one_minus")
-        return Comparison(value, unfiltered=unfiltered, alignment=alignment)
+        aligned = alignment_of(first, second, plan.flow, costs, plan.cost) if self.options.return_alignment else None
+        return Comparison(similarity_of(plan.cost, self.options.similarity or "one_minus"), alignment=aligned)
+
+    def _hard(self, first: Bag, second: Bag) -> Comparison:
+        """Proposition 1: every n-gram takes its best partner."""
+        x, y = (np.asarray(bag.units.vectors(), np.float64) for bag in (first, second))
+        similarity = np.clip(x @ y.T, -1.0, 1.0)  # a product of unit vectors exceeds 1 by rounding
+        precision, recall, flow = greedy_scores(similarity, first.masses, second.masses)
+        precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
+        f1 = f1_of(precision, recall)
+        aligned = alignment_of(first, second, flow, 1.0 - similarity, None) if self.options.return_alignment else None
+        return Comparison(f1, self._parts(precision, recall, f1), alignment=aligned)
 
     def _parts(self, precision: float, recall: float, f1: float) -> dict[str, float]:
         return {"precision": precision, "recall": recall, "f1": f1} if self.options.alignment == "hard" else {}
@@ -269,7 +286,7 @@ def moverscore(predictions: Sequence[str], references: References, **options: ob
     -------
     dict
         `score` (mean of `scores`), `scores` (v1: −3 to 1; v2: 0 to 1), `signature`, `n_empty`, `n_unfiltered`,
-        `n_truncated`; with `alignment="hard"` also `precision`, `recall`, `f1`; `alignments` on request.
+        `n_truncated`, `n_unknown`; with `alignment="hard"` also `precision`, `recall`, `f1`; `alignments` on request.
 
     Examples
     --------

@@ -10,9 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from typing_extensions import Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from movers.encoders.shared import SharedPass
 from movers.encoders.windows import Truncation
@@ -79,10 +77,18 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
-    """Where and how a metric runs. None of these changes a score by more than rounding, but for `dtype`."""
+    """Where and how a metric runs. None of these changes a score by more than rounding, but for `dtype`.
 
-    device: str | None = option("auto", "where a contextual model runs: `auto`, `cpu`, `cuda`, `mps` or a torch device")
-    dtype: Dtype = option("float32", "precision of a contextual model")
+    In float32 a score is the same within 1e-6 in any batch and on any device; half precision rounds a thousand times
+    as coarsely.
+    """
+
+    device: str | None = option(
+        "auto", "where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps` or a torch device"
+    )
+    dtype: Dtype = option(
+        "float32", "precision of a contextual model given by name; batches agree within 1e-6 in `float32` only"
+    )
     batch_tokens: int | None = option(None, "tokens per batch of a contextual model, padding included")
     threads: int | None = option(None, "threads that compare texts; all processors by default")
     progress: bool | None = option(None, "show a progress bar; by default on terminals only, after two seconds")
@@ -108,6 +114,9 @@ class PairOptions(RunOptions):
         "window", "texts longer than the window: read through overlapping windows, refused, or cut and counted"
     )
     window: int | None = option(None, "tokens a contextual model reads at once; its own limit by default")
+    max_cells: int = option(
+        25_000_000, "largest cost matrix to solve, in cells of about 42 bytes; larger pairs are refused with their row"
+    )
     shared_pass: SharedPass | None = option(
         None, "metrics given the same `movers.SharedPass` reuse one forward pass per text", values="SharedPass or None"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def read_baseline(
         values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
+    _check_values(metric, file, values)
     for name, value in expected.items():
         if name == "metric" and expected["alignment"] == "greedy":
             continue  # both metrics are the same then
@@ -57,6 +59,14 @@ def _read_table(
     try:
         if row is None:
             raise KeyError(f"no row for layer {state}")
-        return float(row["P"]), float(row["R"]), float(row["F"])
+        values = float(row["P"]), float(row["R"]), float(row["F"])
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None
+    _check_values(metric, file, values)
+    return values
+
+
+def _check_values(metric: str, file: Path, values: tuple[float, float, float]) -> None:
+    """Scores are divided by 1 − b: a baseline of 1, or of no number at all, would make no number of them."""
+    if not all(math.isfinite(value) and value < 1.0 for value in values):
+        raise InputError(f"{metric}: baseline_path: {file}: expected numbers below 1, but got {values}")

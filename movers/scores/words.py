@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
 from movers.encoders.windows import Truncation, group_when_complete
 from movers.scores.bags import Bag
-from movers.scores.lexicon import INVISIBLE, Entries, lexicon_of
+from movers.scores.lexicon import INVISIBLE, UNKNOWN, Entries, lexicon_of
 from movers.texts import Span, WordRules, sentence_spans, split_pieces
 from movers.weights import IdfTable, Keys
 
@@ -137,8 +138,16 @@ class WordText(Protocol):
     """A text that has been read: its kept words, or all of its words if none is kept."""
 
     @property
+    def text(self) -> str: ...
+
+    @property
     def cut(self) -> bool:
         """Whether tokens were left out."""
+        ...
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the encoder does not know all of its words or pieces."""
         ...
 
     @property
@@ -204,6 +213,10 @@ class StaticText:
     cut: bool = False
 
     @property
+    def unknown(self) -> bool:
+        return any(self.entries.codes[piece] == UNKNOWN for piece in self.pieces)
+
+    @property
     def blank(self) -> bool:
         return all(self.entries.codes[piece] == INVISIBLE for piece in self.pieces)
 
@@ -261,13 +274,14 @@ class ContextualReader:
             yield index, self._finish(texts[index], sentences[index], spans[index], encoded)
 
     def _encode(self, passages: list[str]) -> Iterator[tuple[int, EncodedText]]:
-        return self.encoder.encode(
+        found = self.encoder.encode(
             passages,
             self.aggregation,
             batch_tokens=self.batch_tokens,
             truncation=self.truncation,
             window=self.window,
         )
+        return checked_texts(self.encoder, passages, found)
 
     def _finish(
         self, text: str, sentences: list[tuple[int, int]], spans: list[tuple[int, int]], encoded: list[EncodedText]
@@ -282,7 +296,9 @@ class ContextualReader:
             if vector is not None:
                 found.append(token)
                 vectors.append(vector)
-        return ContextualText(text, sentences, found, vectors, not tokens, any(passage.cut for passage in encoded))
+        cut = any(passage.cut for passage in encoded)
+        unknown = any(passage.tokens.unknown.any() for passage in encoded)
+        return ContextualText(text, sentences, found, vectors, not tokens, cut, unknown)
 
 
 def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
@@ -302,6 +318,7 @@ class ContextualText:
     vectors: list[Vectors]
     blank: bool
     cut: bool
+    unknown: bool
 
     def words(self, filtered: bool) -> ContextualWords | None:
         rows = [row for row, token in enumerate(self.tokens) if token.kept or not filtered]

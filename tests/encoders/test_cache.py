@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from movers.encoders import cache
-from movers.encoders.cache import VectorCache, cache_folder, file_digest, folder_digest, replace_file, sha256_of
+from movers.encoders.cache import VectorCache, cache_folder, file_digest, folder_digest, sha256_of
 
 
 def test_the_cache_folder_is_the_chosen_one_or_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,14 +54,6 @@ def test_a_folders_digest_follows_names_and_contents_of_matching_files(tmp_path:
     assert folder_digest(tmp_path, ("a*", "*.bin", "b.bin")) == folder_digest(tmp_path, ("*.bin",))
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "file"
-    replace_file(path, b"old")
-    with pytest.raises(TypeError):
-        replace_file(path, "text")  # type: ignore[arg-type]
-    assert path.read_bytes() == b"old" and [item.name for item in path.parent.iterdir()] == ["file"]
-
-
 def test_the_least_recently_used_value_goes_first() -> None:
     kept = VectorCache(capacity=10)
     kept.put("a", 1, 4)
@@ -83,3 +75,17 @@ def test_a_value_that_is_put_again_counts_once_and_one_too_big_is_not_kept() -> 
 
 def test_the_default_capacity_is_bounded() -> None:
     assert 0 < VectorCache().capacity <= 2 << 30
+
+
+def test_a_file_replaced_by_one_of_equal_size_and_time_has_another_digest(tmp_path: Path, empty_cache: Path) -> None:
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.write_bytes(b"one")
+    first, status = file_digest(path), path.stat()
+    other.write_bytes(b"two")
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+    assert path.stat().st_mtime_ns == status.st_mtime_ns and path.stat().st_size == status.st_size
+    assert file_digest(path) == hashlib.sha256(b"two").hexdigest() != first
+    path.write_bytes(b"six")  # in place
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file_digest(path) == hashlib.sha256(b"six").hexdigest()

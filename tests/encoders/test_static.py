@@ -16,7 +16,7 @@ import pytest
 from tiny import tiny_table, vector_bytes
 
 import movers
-from movers import load_encoder
+from movers import InputError, load_encoder
 from movers.encoders import static
 from movers.encoders.static import StaticEncoder, VectorFile, WordLlama
 
@@ -114,7 +114,7 @@ def test_a_repeated_word_keeps_its_first_vector(tmp_path: Path, form: str, empty
 def test_a_bad_line_is_named_with_its_number(tmp_path: Path, content: str, message: str, empty_cache: Path) -> None:
     path = tmp_path / "bad.txt"
     path.write_text(content)
-    with pytest.raises(ValueError, match=rf"model: .*bad.txt: {message}"):
+    with pytest.raises(InputError, match=rf"model: .*bad.txt: {message}"):
         VectorFile(path)
     assert not list(empty_cache.glob("vectors/*")), "nothing half-read is left in the cache"
 
@@ -126,14 +126,14 @@ def test_a_truncated_binary_file_is_refused(tmp_path: Path, missing: int, empty_
     if missing == 1:  # only the line break after the last vector
         assert VectorFile(path).vectors(["man"])[1].all()
         return
-    with pytest.raises(ValueError, match="cut.bin: expected 3 vectors of 2 numbers, but the file ends after 2"):
+    with pytest.raises(InputError, match="cut.bin: expected 3 vectors of 2 numbers, but the file ends after 2"):
         VectorFile(path)
 
 
 def test_a_text_file_with_fewer_words_than_its_header_says_is_refused(tmp_path: Path, empty_cache: Path) -> None:
     path = tmp_path / "cut.vec"
     path.write_text("3 2\nthe 1 2\ncat 4 5\n")
-    with pytest.raises(ValueError, match="cut.vec: expected 3 vectors of 2 numbers, but the file ends after 2"):
+    with pytest.raises(InputError, match="cut.vec: expected 3 vectors of 2 numbers, but the file ends after 2"):
         VectorFile(path)
 
 
@@ -217,7 +217,7 @@ def test_a_cache_that_cannot_hold_digests_only_costs_time(vector_file: Callable[
 
 def test_a_path_that_is_not_there_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
     for name in (str(tmp_path / "nothing.txt"), "nothing.vec", "./nothing", "nothing.txt.gz"):
-        with pytest.raises(FileNotFoundError, match="looks like a path, but there is no such file or folder"):
+        with pytest.raises(InputError, match="looks like a path, but there is no such file or folder"):
             load_encoder(name)
 
 
@@ -289,7 +289,7 @@ def test_spacy_vectors_come_from_a_pipeline_folder(spacy_folder: Path) -> None:
 
 def test_a_spacy_pipeline_without_vectors_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("spacy").blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(ValueError, match="has no word vectors; take one that ends in _md or _lg"):
+    with pytest.raises(InputError, match="has no word vectors; take one that ends in _md or _lg"):
         load_encoder(tmp_path / "blank")
 
 
@@ -299,7 +299,7 @@ def test_without_spacy_the_user_is_told_what_to_install(tmp_path: Path, monkeypa
     for name in [name for name in sys.modules if name.partition(".")[0] == "spacy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(ImportError, match="is a spaCy pipeline: pip install 'movers\\[spacy\\]'"):
+    with pytest.raises(InputError, match="is a spaCy pipeline: pip install 'movers\\[spacy\\]'"):
         load_encoder(tmp_path / "en_tiny")
 
 
@@ -371,7 +371,61 @@ def test_the_identity_carries_the_digest_of_the_weights(wordllama: WordLlama) ->
     assert wordllama.identity == "wordllama-256@64b47a2d"
 
 
-def test_gzip_is_told_by_the_name(tmp_path: Path, empty_cache: Path) -> None:
-    (tmp_path / "v.txt.gz").write_bytes(b"cat 1 2\n")
-    with pytest.raises(gzip.BadGzipFile):
-        VectorFile(tmp_path / "v.txt.gz")
+def test_a_damaged_archive_is_named(tmp_path: Path, empty_cache: Path) -> None:
+    whole = gzip.compress(vector_bytes(tiny_table(WORDS), "glove") * 50)
+    for content in (b"cat 1 2\n", whole[:-20], whole[:12] + b"\xff" * 40):
+        (tmp_path / "v.txt.gz").write_bytes(content)
+        with pytest.raises(InputError, match="model: .*v.txt.gz: expected a gzip archive of word vectors, but"):
+            VectorFile(tmp_path / "v.txt.gz")
+
+
+def test_a_file_replaced_at_equal_size_and_time_is_read_again_in_the_same_process(
+    vector_file: Callable[..., Path], empty_cache: Path
+) -> None:
+    path = vector_file({"cat": [1.0, 2.0], "dog": [3.0, 4.0]})
+    status = path.stat()
+    first = load_encoder(path)
+    path.write_bytes(vector_bytes({"cat": [5.0, 2.0], "dog": [3.0, 4.0]}, "glove"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    second = load_encoder(path)
+    assert path.stat().st_size == status.st_size and first.identity != second.identity
+    assert second.vectors(["cat"])[0].tolist() == [[5.0, 2.0]]
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "words.txt"])
+def test_a_flipped_byte_in_the_cache_is_mended(vector_file: Callable[..., Path], empty_cache: Path, name: str) -> None:
+    table = tiny_table(WORDS)
+    path = vector_file(table)
+    assert_holds(VectorFile(path), table)
+    (cached,) = (empty_cache / "vectors").glob(f"*/{name}")
+    data = bytearray(cached.read_bytes())
+    data[-1] ^= 1
+    cached.write_bytes(data)
+    assert_holds(VectorFile(path), table)
+
+
+def test_a_cache_that_is_ready_may_be_read_only_and_one_that_is_not_names_the_variable(
+    vector_file: Callable[..., Path], empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tiny_table(WORDS)
+    path = vector_file(table)
+    VectorFile(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(static, "locked_cache", lambda name: pytest.fail("the cache was locked"))
+        assert_holds(VectorFile(path), table)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match=r"cannot write to .*file/cache .*: set MOVERS_CACHE"):
+        VectorFile(path)
+
+
+def test_spacy_vectors_are_named_by_their_words_too(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    names = set()
+    for words in (["cat", "dog"], ["dog", "cat"]):
+        pipeline = spacy.blank("en")
+        for word, row in zip(words, np.eye(2, dtype=np.float32), strict=True):
+            pipeline.vocab.set_vector(word, row)
+        pipeline.to_disk(tmp_path / "pipeline")
+        names.add(load_encoder(tmp_path / "pipeline").identity)  # the same name, saved again
+    assert len(names) == 2
