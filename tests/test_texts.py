@@ -314,9 +314,9 @@ def test_a_long_line_has_the_sentences_that_it_has_in_parts() -> None:
 
 @pytest.mark.parametrize("line", ["“" * 200_000, "(" * 200_000, "“a. " * 50_000, "x" * 200_000])
 def test_the_time_for_a_line_does_not_grow_with_its_square(line: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     sentences = split_sentences(line)
-    assert time.perf_counter() - begun < 3.0
+    assert time.process_time() - begun < 3.0
     assert "".join("".join(sentences).split()) == "".join(line.split())
 
 
