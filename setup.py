@@ -79,6 +79,7 @@ setup(
     package_data={
         "movers": ["py.typed", "data/*"],
         "movers.quality": ["shipped/*"],
+        "movers.pictures": ["*.css", "*.js"],
         **{f"movers.metrics.{name}": ["README.md"] for name in MODULES},
     },
     install_requires=REQUIRES,
