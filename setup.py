@@ -80,6 +80,7 @@ setup(
         "movers": ["py.typed", "data/*"],
         "movers.quality": ["shipped/*"],
         "movers.pictures": ["*.css", "*.js"],
+        "movers.serve": ["*.css"],
         **{f"movers.metrics.{name}": ["README.md"] for name in MODULES},
     },
     install_requires=REQUIRES,

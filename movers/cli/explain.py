@@ -24,7 +24,7 @@ def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "explain",
-        usage="movers explain METRIC (--prediction TEXT (--reference TEXT … | --source TEXT …) | --file FILE) [options]",
+        usage="movers explain METRIC (--prediction TEXT (--reference | --source) TEXT … | --file FILE) [options]",
         help="show what was matched with what: a picture of a pair, or a report of a file",
         description="Score a prediction and show what was matched with what, or score a file and report on it.",
         epilog="Without -o the strongest flows are printed. A file (.jsonl, .json, .csv, .tsv, .parquet) has columns "
@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         _check_picture(arguments.output, _SUFFIXES)
     from movers.pictures import explain
 
-    explanation = explain(spec.name, arguments.prediction, **{argument: others}, **options)
+    compared = {"reference": arguments.reference or None, "source": arguments.source or None}
+    explanation = explain(spec.name, arguments.prediction, compared["reference"], source=compared["source"], **options)
     if arguments.output is None:
         print("\n".join(lines_of(explanation)))
     else:
@@ -125,7 +126,9 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
 
     table = Table(arguments.file, arguments.prediction_column)
     if table.kind == "text":
-        raise InputError(f"{table.path}: expected a file with columns (.jsonl, .csv, …), but it holds one text per line")
+        raise InputError(
+            f"{table.path}: expected a file with columns (.jsonl, .csv, …), but it holds one text per line"
+        )
     argument = spec.compared_with
     predictions = Texts(table, "predictions", arguments.prediction_column)
     others = TextGroups([Texts(table, argument, getattr(arguments, f"{argument[:-1]}_column"))])

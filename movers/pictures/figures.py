@@ -151,9 +151,9 @@ def _draw_flows(axis: Axes, panel: Panel) -> None:
         (y1, _), (y2, _) = left[flow.i], right[flow.j]
         middle = 0.5
         path = Path([(edge, y1), (middle, y1), (middle, y2), (1 - edge, y2)], [1, 4, 4, 4])
-        colour = _blend((flow.cost - low) / (high - low) if high > low else 0.0)
+        shade = _blend((flow.cost - low) / (high - low) if high > low else 0.0)
         axis.add_patch(
-            PathPatch(path, fill=False, edgecolor=colour, linewidth=max(0.6, 5 * flow.share / most), alpha=0.6)
+            PathPatch(path, fill=False, edgecolor=shade, linewidth=max(0.6, 5 * flow.share / most), alpha=0.6)
         )
         if number < _LABELS:
             _label(axis, flow, edge, y1, y2, taken)

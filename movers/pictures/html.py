@@ -14,7 +14,7 @@ from itertools import groupby
 
 from movers.pictures.model import Bar, Explanation, Panel, Picture, Unit
 
-__all__ = ["body_of", "document_of", "frame_of", "histogram", "matrix", "page_of", "pictures_of"]
+__all__ = ["body_of", "document_of", "frame", "frame_of", "histogram", "matrix", "page_of", "pictures_of"]
 
 _LONG = 90  # units of a side beyond which words are set as running text
 _SHOWN = 60  # flows drawn before the slider is moved
@@ -39,14 +39,18 @@ def page_of(explanation: Explanation) -> str:
     return document_of(f"{explanation.title}: {_short(explanation.score)}", body_of(explanation))
 
 
-def frame_of(explanation: Explanation, tallest: int = 900) -> str:
-    """The page in a frame: what notebooks and other pages can show without mixing styles and scripts."""
-    rows = max((max(len(panel.left), len(panel.right)) for panel in _panels(explanation)), default=0)
-    height = min(tallest, 420 + 26 * rows)
+def frame(body: str, title: str = "Distribution of scores", height: int = 300) -> str:
+    """A drawing in a frame of its own: other pages can show it without mixing styles and scripts."""
     return (
-        f'<iframe class="movers-frame" title="{escape(explanation.title)}: what was matched" sandbox="allow-scripts" '
-        f'style="width:100%;height:{height}px;border:0" srcdoc="{escape(page_of(explanation))}"></iframe>'
+        f'<iframe class="movers-frame" title="{escape(title)}" sandbox="allow-scripts" '
+        f'style="width:100%;height:{height}px;border:0" srcdoc="{escape(document_of(title, body))}"></iframe>'
     )
+
+
+def frame_of(explanation: Explanation, tallest: int = 900) -> str:
+    """The page of a scored prediction in a frame: for notebooks and other pages."""
+    rows = max((max(len(panel.left), len(panel.right)) for panel in _panels(explanation)), default=0)
+    return frame(body_of(explanation), f"{explanation.title}: what was matched", min(tallest, 420 + 26 * rows))
 
 
 def _panels(explanation: Explanation) -> Iterable[Panel]:
@@ -62,7 +66,7 @@ def body_of(explanation: Explanation) -> str:
         [
             f'<h1>{escape(explanation.title)}</h1>\n<ul class="numbers">{items}</ul>{flags}',
             pictures_of(explanation),
-            f'<h2>Signature</h2>\n<p><code>{escape(explanation.signature)}</code></p>\n'
+            f"<h2>Signature</h2>\n<p><code>{escape(explanation.signature)}</code></p>\n"
             f'<p class="soft">{escape(explanation.paper)}</p>',
         ]
     )
@@ -151,7 +155,9 @@ def _layout(panel: Panel) -> str:
 
 
 def _side(side: str, name: str, units: Sequence[Unit]) -> str:
-    places = sorted(range(len(units)), key=lambda place: (units[place].sentence, units[place].kind != "sentence", place))
+    places = sorted(
+        range(len(units)), key=lambda place: (units[place].sentence, units[place].kind != "sentence", place)
+    )
     first = places[0] if places else -1
     groups = []
     for sentence, own in groupby(places, key=lambda place: units[place].sentence):
@@ -163,7 +169,8 @@ def _side(side: str, name: str, units: Sequence[Unit]) -> str:
         return f'<div class="side {side}"><strong>{escape(name)}</strong></div>'
     return (
         f'<div class="side {side}"><strong>{escape(name)}</strong>'
-        f'<ul class="units" role="listbox" aria-label="Units of the {escape(name.lower())}">{"".join(groups)}</ul></div>'
+        f'<ul class="units" role="listbox" aria-label="Units of the {escape(name.lower())}">'
+        f"{''.join(groups)}</ul></div>"
     )
 
 
@@ -239,13 +246,17 @@ def matrix(panel: Panel) -> str:
             turn = f"rotate(-60 {x:.1f} {margin_top - 5})"
             parts.append(f'<text x="{x:.1f}" y="{margin_top - 5}" transform="{turn}">{_label(unit)}</text>')
     for flow in panel.flows:
-        hint = f"{panel.left[flow.i].text} → {panel.right[flow.j].text}: {100 * flow.share:.3g} % at {_short(flow.cost)}"
+        hint = (
+            f"{panel.left[flow.i].text} → {panel.right[flow.j].text}: {100 * flow.share:.3g} % at {_short(flow.cost)}"
+        )
         title = f"<title>{escape(hint)}</title>" if named else ""
         parts.append(
             f'<rect class="cell" x="{margin_left + flow.j * cell:.1f}" y="{margin_top + flow.i * cell:.1f}" '
-            f'width="{cell:.2f}" height="{cell:.2f}" fill-opacity="{0.15 + 0.85 * flow.share / strongest:.2f}">{title}</rect>'
+            f'width="{cell:.2f}" height="{cell:.2f}" fill-opacity="{0.15 + 0.85 * flow.share / strongest:.2f}">'
+            f"{title}</rect>"
         )
-    label = f"Transport plan T: {rows} rows of the {panel.names[0].lower()}, {columns} columns of the {panel.names[1].lower()}"
+    first, second = (name.lower() for name in panel.names)
+    label = f"Transport plan T: {rows} rows of the {first}, {columns} columns of the {second}"
     return (
         f'<svg class="matrix" role="img" aria-label="{escape(label)}" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.1f} {height:.1f}">{"".join(parts)}</svg>'
@@ -278,11 +289,10 @@ def histogram(scores: Sequence[float], bins: int = 24) -> str:
         for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
     )
     median = float(np.median(scores))
-    label = (
-        f"Distribution of {len(scores)} scores from {min(scores):.4g} to {max(scores):.4g}, median {median:.4g}"
-    )
+    label = f"Distribution of {len(scores)} scores from {min(scores):.4g} to {max(scores):.4g}, median {median:.4g}"
     return (
         f'<svg class="histogram" role="img" aria-label="{label}" viewBox="0 0 {width:.0f} {height + 12:.0f}">'
         f'{bars}<line x1="{left}" y1="{axis}" x2="{width - 10}" y2="{axis}"/>{ticks}'
-        f'<text x="{left - 6}" y="18" text-anchor="end">{most}</text><text x="{left - 6}" y="{axis}" text-anchor="end">0</text></svg>'
+        f'<text x="{left - 6}" y="18" text-anchor="end">{most}</text>'
+        f'<text x="{left - 6}" y="{axis}" text-anchor="end">0</text></svg>'
     )

@@ -19,17 +19,17 @@
     }));
     const costs = flows.map((flow) => flow[3]), low = Math.min(...costs), high = Math.max(...costs);
     const most = flows.length ? flows[0][2] : 1;
+    const widest = canvas.classList.contains("long") ? 4 : 9;
     let chosen = null, anchors = null;
 
     function measureUnits() {
-      const box = canvas.getBoundingClientRect(), wide = canvas.classList.contains("long");
+      const box = canvas.getBoundingClientRect();
       anchors = numbered.map((units, side) => units.map((unit) => {
         const own = unit.getBoundingClientRect();
         return [(side ? own.left : own.right) - box.left, own.top + own.height / 2 - box.top, own.height];
       }));
-      return wide;
     }
-    function width(flow) { return Math.max(1.2, 9 * flow[2] / most); }
+    function width(flow) { return Math.max(1.2, widest * flow[2] / most); }
     function colour(flow) {
       const share = high > low ? Math.round(100 * (flow[3] - low) / (high - low)) : 0;
       return "color-mix(in oklab, var(--dear) " + share + "%, var(--cheap))";
