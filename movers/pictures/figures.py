@@ -49,7 +49,7 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
         _draw_bars(figure.add_subplot(rows[0]), picture.bars)
     for axis, panel in zip(axes, small, strict=False):
         _draw_flows(axis, panel)
-    for axis, panel in zip(axes[len(small) :], matrices, strict=True):
+    for axis, panel in zip(axes[len(small) :], matrices, strict=False):
         _draw_matrix(axis, panel)
     if not panels:
         axes[0].axis("off")
@@ -179,13 +179,15 @@ def _blend(share: float) -> tuple[float, float, float]:
 
 def _draw_matrix(axis: Axes, panel: Panel) -> None:
     """Clark et al.'s Fig. 2: the plan T with its blocks of words and sentences."""
-    import numpy as np
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
 
-    plan = np.zeros((len(panel.left), len(panel.right)))
-    for flow in panel.flows:
-        plan[flow.i, flow.j] = flow.share
-    named = max(plan.shape) <= 50
-    axis.imshow(plan / panel.flows[0].share, cmap="Blues", vmin=0, vmax=1, aspect="auto" if named else "equal")
+    rows, columns = len(panel.left), len(panel.right)
+    named = max(rows, columns) <= 50
+    cells = [Rectangle((flow.j - 0.5, flow.i - 0.5), 1, 1) for flow in panel.flows]
+    shades = [0.15 + 0.85 * flow.share / panel.flows[0].share for flow in panel.flows]
+    axis.add_collection(PatchCollection(cells, facecolor=_NEAR, edgecolor="none", alpha=shades))
+    axis.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), aspect="auto" if named else "equal")
     for units, line in ((panel.left, axis.axhline), (panel.right, axis.axvline)):
         for place in range(1, len(units)):
             before, unit = units[place - 1], units[place]
