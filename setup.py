@@ -59,6 +59,8 @@ EXTRAS = {
         "accelerate>=1.1",  # Trainer, for its hook
         "rouge-score>=0.1.2",  # metrics that agreement tables compare with
         "sacrebleu>=2.4",
+        "playwright>=1.49",  # drives the browser of the machine, where there is one
+        "axe-playwright-python>=0.1.4",  # accessibility checks
     ],
 }
 
@@ -81,7 +83,7 @@ setup(
         "movers.quality": ["shipped/*"],
         "movers.pictures": ["*.css", "*.js"],
         "movers.serve": ["*.css"],
-        **{f"movers.metrics.{name}": ["README.md"] for name in MODULES},
+        **{f"movers.metrics.{name}": ["README.md", "picture.png"] for name in MODULES},
     },
     install_requires=REQUIRES,
     extras_require=EXTRAS,

@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from movers.cli.arguments import Subparsers, add_options, check_rows, options_of
+from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of
 from movers.errors import InputError
-from movers.io import Table, TextGroups, Texts, align_table, check_output, write_file
+from movers.io import Table, TextGroups, Texts, align_table, write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
 
 if TYPE_CHECKING:
     from movers.pictures import Explanation
 
-_SUFFIXES = (".html", ".svg", ".png")
 _SHOWN = 12
 
 
@@ -62,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if given[unused]:
         raise InputError(f"{spec.name}: explain: expected --{argument}, but got --{unused}")
     if arguments.output is not None:
-        _check_picture(arguments.output, _SUFFIXES)
+        check_picture(arguments.output)
     from movers.pictures import explain
 
     compared = {"reference": arguments.reference or None, "source": arguments.source or None}
@@ -73,12 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
         explanation.save(arguments.output)
         print(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
     return 0
-
-
-def _check_picture(path: str, suffixes: tuple[str, ...]) -> None:
-    if Path(path).suffix.lower() not in suffixes:
-        raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")
-    check_output(path, suffixes)
 
 
 def lines_of(explanation: Explanation) -> list[str]:
@@ -119,7 +111,7 @@ class Rows:
 def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         raise InputError("explain: expected -o report.html with --file")
-    _check_picture(arguments.output, (".html",))
+    check_picture(arguments.output, (".html",))
     from movers.pictures.explain import Explainer
     from movers.pictures.report import report_of
     from movers.weights import Corpus

@@ -31,27 +31,41 @@ def choose(page: Any, name: str) -> None:
     page.get_by_role("heading", name=METRICS[name].title, exact=True).wait_for()
 
 
-def shown_score(page: Any) -> str:
-    return page.locator(".movers-numbers b:visible").first.inner_text()
+def wait_for_score(page: Any, expected: float) -> None:
+    page.locator(
+        ".movers-numbers b:visible", has_text=re.compile(rf"^{re.escape(f'{expected:.4g}')}$")
+    ).first.wait_for()
 
 
 def score(page: Any, expected: float) -> None:
     """Press the button and wait for that score."""
     page.get_by_role("button", name="Score", exact=True).click()
-    page.locator(".movers-numbers b:visible", has_text=re.compile(rf"^{re.escape(f'{expected:.4g}')}$")).first.wait_for()
+    wait_for_score(page, expected)
 
 
-@pytest.mark.parametrize("name", METRICS)
+def wait_for_count(page: Any, locator: Any, seconds: float = 5) -> float:
+    """Seconds until the locator finds something; frames may be replaced meanwhile."""
+    begin = time.monotonic()
+    while not locator.count() and time.monotonic() - begin < seconds:
+        page.wait_for_timeout(50)
+    assert locator.count()
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ("wms", "moverscore") else pytest.param(name, marks=pytest.mark.slow) for name in METRICS]
+)
 def test_a_person_scores_a_pair_with_each_metric_and_sees_its_picture(name: str, page: Any) -> None:
     choose(page, name)
     _, prediction, other = EXAMPLES[name][0]
     expected = METRICS[name].function([prediction], [other])
     score(page, expected["score"])
-    begin = time.monotonic()
-    frame = page.frame_locator("iframe.movers-frame:visible")
-    frame.locator(".canvas path").first.wait_for(state="attached")
-    assert time.monotonic() - begin < 1
-    assert page.get_by_label("Signature").locator("visible=true").input_value() == expected["signature"]
+    page.locator(
+        "iframe.movers-frame:visible"
+    ).scroll_into_view_if_needed()  # browsers leave frames out of sight undrawn
+    lines = page.frame_locator("iframe.movers-frame:visible").locator(".canvas path")
+    assert wait_for_count(page, lines) < 1
+    assert page.locator("textarea[disabled]:visible").input_value() == expected["signature"]
     link = page.locator("a:visible[href^='https://']").first
     assert "20" in link.inner_text()
 
@@ -65,14 +79,14 @@ def test_a_changed_option_and_another_reference_change_the_score(page: Any) -> N
     page.get_by_label("Reference 2", exact=True).fill(prediction)
     score(page, 1.0)
     frame = page.frame_locator("iframe.movers-frame:visible")
-    frame.locator("h2", has_text="Reference 2 of 2").wait_for()
+    wait_for_count(page, frame.locator("h2", has_text="Reference 2 of 2"))
 
 
 def test_examples_fill_the_fields_and_score(page: Any) -> None:
     label, prediction, other = EXAMPLES["wms"][1]
     page.get_by_role("button", name=label).click()
     expected = movers.wms([prediction], [other])["score"]
-    page.locator(".movers-numbers b:visible", has_text=f"{expected:.4g}").first.wait_for()
+    wait_for_score(page, expected)
     assert page.get_by_label("Prediction", exact=True).input_value() == prediction
 
 
@@ -92,7 +106,7 @@ def test_a_file_is_uploaded_scored_and_downloaded(page: Any, tmp_path: Path) -> 
     page.get_by_text("rows.jsonl").first.wait_for()
     page.get_by_role("button", name="Score the file").click()
     page.get_by_text("over 3 rows").wait_for()
-    page.frame_locator("iframe.movers-frame:visible").locator("svg.histogram rect").first.wait_for()
+    wait_for_count(page, page.frame_locator("iframe.movers-frame:visible").locator("svg.histogram rect"))
     assert page.get_by_text("Gold melts <script>").first.is_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download all scores").click()
@@ -115,19 +129,25 @@ def test_a_bad_file_is_answered_with_a_message(page: Any, tmp_path: Path, faults
     assert faults(page) == []
 
 
-def test_markup_of_texts_does_not_run_and_long_texts_are_refused(page: Any) -> None:
+def test_markup_of_texts_does_not_run(page: Any) -> None:
     page.get_by_label("Prediction", exact=True).fill(MARKUP)
     page.get_by_label("Reference", exact=True).fill(MARKUP)
     score(page, 1.0)
-    page.frame_locator("iframe.movers-frame:visible").locator(".unit", has_text="alert").first.wait_for()
+    wait_for_count(page, page.frame_locator("iframe.movers-frame:visible").locator(".unit", has_text="alert"))
     assert page.locator("img[src='x']").count() == 0
     page.get_by_role("button", name="Options").click()
-    page.get_by_label("lang", exact=True).fill("<b>x</b>")
+    page.locator(".movers-options label:visible", has_text="language code").locator("textarea, input").fill("<b>x</b>")
     page.get_by_role("button", name="Score", exact=True).click()
     assert "<b>x</b>" in page.get_by_role("alert").locator("visible=true").inner_text()
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (390, False),
+        *(pytest.param(*screen, marks=pytest.mark.slow) for screen in [(1280, False), (1280, True), (390, True)]),
+    ],
+)
 def test_every_tab_fits_the_screen_and_can_be_read_by_everyone(
     width: int,
     dark: bool,

@@ -37,7 +37,10 @@ def test_the_reference_free_metric_takes_a_source(capsys: pytest.CaptureFixture[
 
 
 def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"prediction": "Snow melts.", "reference": ["Snow melts.", "Ice thaws."]}, {"prediction": "", "reference": "a"}]
+    rows = [
+        {"prediction": "Snow melts.", "reference": ["Snow melts.", "Ice thaws."]},
+        {"prediction": "", "reference": "a"},
+    ]
     source, target = tmp_path / "rows.jsonl", tmp_path / "report.html"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main(["explain", "wms", "--file", str(source), "-o", str(target)]) == 0
@@ -59,7 +62,11 @@ def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_mistakes_are_named_in_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["explain", *arguments]) == 2

@@ -41,5 +41,7 @@ class Page(HTMLParser):
             (attributes, "".join(texts))
             for name, attributes, texts in self.elements
             if name == tag
-            and all(value in attributes.get(key.rstrip("_").replace("_", "-"), "").split() for key, value in wanted.items())
+            and all(
+                value in attributes.get(key.rstrip("_").replace("_", "-"), "").split() for key, value in wanted.items()
+            )
         ]
