@@ -17,7 +17,10 @@ _SHORT = (
     "Neighbours dug out the village bakery after the storm.",
     "After the blizzard, villagers cleared the snow from the baker's shop.",
 )
-_REPEATED = ("The storm hit the village. The storm hit the village.", "The storm hit the village. Villagers cleared it.")
+_REPEATED = (
+    "The storm hit the village. The storm hit the village.",
+    "The storm hit the village. Villagers cleared it.",
+)
 _SUMMARY = (
     "The ferry to Hallen has stopped because of cracks in its engine mount. The ferry to Hallen has stopped. "
     "The orchestra opened its season."

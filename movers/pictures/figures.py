@@ -58,7 +58,8 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
     if "distance" in explanation.numbers:
         name += f" (distance {explanation.numbers['distance']:.4g})"
     figure.suptitle(name, fontsize=11, color=_INK, parse_math=False)
-    figure.supxlabel(explanation.signature, fontsize=5, color=_SOFT, parse_math=False)
+    signature = textwrap.fill(explanation.signature, int(24 * sum(widths)))
+    figure.supxlabel(signature, fontsize=5, color=_SOFT, parse_math=False)
     return figure
 
 
