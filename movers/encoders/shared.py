@@ -10,15 +10,16 @@ __all__ = ["SharedPass"]
 class SharedPass:
     """What several metrics read from the layers of one encoder.
 
-    Give the same object to metrics that will score the same texts, in the call or in `evaluate.load`: the first of
-    them to see a text computes what all of them need in one forward pass, and the others find it in the cache. No score
-    changes.
+    Give the same object to metrics when they are built or loaded, before any of them scores: the first to see a text
+    computes what all of them need in one forward pass, and the others find it in the cache. No score changes.
+    `movers.score_many` does this in one call.
 
-    >>> import movers
-    >>> shared = movers.SharedPass()
-    >>> texts = ["A man sells snow."], ["Snow is sold by a man."]
-    >>> first = movers.moverscore(*texts, shared_pass=shared)
-    >>> second = movers.bertscore_emd(*texts, shared_pass=shared)
+    >>> from movers.registry import find_metric
+    >>> shared = SharedPass()
+    >>> specs = find_metric("moverscore"), find_metric("bertscore_emd")
+    >>> metrics = [spec.build(spec.parse({"shared_pass": shared})) for spec in specs]
+    >>> [str(kind) for kind in shared.wanted(metrics[0].reader.encoder.identity)]
+    ['pmeans', 'last']
     """
 
     def __init__(self) -> None:

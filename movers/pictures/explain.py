@@ -159,7 +159,7 @@ class Explainer:
             self._picture(place, len(others), {title: own[place] for title, own in lists.items()}, numbers, example)
             for place in order
         ]
-        flags = [name for name in ("empty", "unfiltered", "truncated") if getattr(example, name)]
+        flags = [name for name in ("empty", "unfiltered", "truncated", "unknown") if getattr(example, name)]
         return Explanation(
             self.spec.name, example.score, numbers, flags, self.metric.signature, prediction, others, pictures
         )

@@ -76,6 +76,7 @@ _FLAGS = {
     "empty": "A text is empty: there is nothing to compare.",
     "unfiltered": "The filters left nothing of a text, so all its words were compared.",
     "truncated": "A text was longer than the encoder reads and was cut.",
+    "unknown": "A text has words or pieces that the encoder does not know.",
 }
 
 

@@ -121,7 +121,7 @@ class Explanation:
     numbers : mapping
         Further numbers of the prediction: precision, distance, …
     flags : sequence of str
-        What befell the texts: "empty", "unfiltered", "truncated".
+        What befell the texts: "empty", "unfiltered", "truncated", "unknown".
     signature : str
     prediction : str
     compared_with : sequence of str

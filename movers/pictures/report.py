@@ -20,6 +20,7 @@ _KINDS = {
     "empty": "Empty: a text has no word",
     "unfiltered": "Unfiltered: the filters left nothing of a text, so all its words were compared",
     "truncated": "Cut: a text was longer than the encoder reads",
+    "unknown": "Unknown: a text has words or pieces that the encoder does not know",
 }
 
 
@@ -32,7 +33,7 @@ class Report:
     title, signature, paper : str
     scores : (n,)
     flagged : mapping
-        "empty", "unfiltered", "truncated" → numbers of such rows, from 0.
+        "empty", "unfiltered", "truncated", "unknown" → numbers of such rows, from 0.
     best, worst : sequence of (row number, Explanation)
     """
 

@@ -6,28 +6,29 @@ texts are ready, while the encoder goes on with the rest.
 
 from __future__ import annotations
 
-import abc
-import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-from typing_extensions import Self
-
+from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
+from movers.scores.metric import Comparison, Costs, Example, PairMetric, TooLarge, check_size
 from movers.scores.options import RunOptions
-from movers.threads import chunks, default_threads, one_blas_thread
+from movers.scores.result import collect, corpus_score, reduce_references
+from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
     "Comparison",
     "Example",
     "PairMetric",
+    "build",
+    "check_size",
     "collect",
+    "corpus_score",
     "run",
     "score",
     "score_block",
@@ -36,110 +37,13 @@ __all__ = [
 ]
 
 Text = TypeVar("Text")
-Costs = NDArray[np.float64]
+Metric = TypeVar("Metric", bound=PairMetric[Any])
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
-Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
+_UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
 _BLOCK = 1024  # pairs in memory at once
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 _GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
-
-
-class Comparison(NamedTuple):
-    """One prediction against one reference.
-
-    Attributes
-    ----------
-    score : float
-    parts : mapping
-        Further numbers of the pair (`precision`, `recall`, `f1`), reduced over references like the score.
-    empty : bool
-        A side had no token at all.
-    unfiltered : bool
-        Filtering left a side without units, so the pair was compared on all its tokens.
-    alignment : dict or None
-        Units, masses and flows, if asked for.
-    """
-
-    score: float
-    parts: Mapping[str, float] = {}
-    empty: bool = False
-    unfiltered: bool = False
-    alignment: dict[str, object] | None = None
-
-
-class Example(NamedTuple):
-    """One prediction against all its references."""
-
-    score: float
-    parts: Mapping[str, float]
-    empty: bool
-    unfiltered: bool
-    truncated: bool
-    alignments: list[dict[str, object]] | None
-
-
-@dataclass(frozen=True)
-class PairMetric(abc.ABC, Generic[Text]):
-    """A metric with all its options settled; `Text` is what it makes of a text.
-
-    Attributes
-    ----------
-    name, signature : str
-    options : RunOptions
-        Validated; threads, progress bar, whether alignments are wanted, and the metric's own.
-    """
-
-    name: str
-    signature: str
-    options: RunOptions
-
-    #: The class of its options.
-    options_class: ClassVar[type[RunOptions]]
-
-    @classmethod
-    @abc.abstractmethod
-    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Self:
-        """The metric that validated options describe; `idf="corpus"` needs the texts of the whole call."""
-
-    @property
-    @abc.abstractmethod
-    def multi_ref(self) -> Reduction:
-        """How the scores against several references become one."""
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether to compare the first pairs while later texts are being read.
-
-        An encoder's arithmetic leaves Python's lock free for that. A metric that reads in plain Python does not
-        overlap: its `costs` are prepared on the calling thread and only the solver runs in the threads, which would
-        otherwise take the lock from each other.
-        """
-        return True
-
-    @abc.abstractmethod
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Text]]:
-        """`(index, text)` for each of the distinct texts as soon as it is ready, in any order."""
-
-    @abc.abstractmethod
-    def compare(self, prediction: Text, reference: Text, costs: Costs | None = None) -> Comparison:
-        """One pair; runs in threads. `costs` are those prepared by `costs`, if any."""
-
-    def costs(self, prediction: Text, reference: Text) -> Costs | None:
-        """The cost matrix of a pair, for metrics that do not overlap."""
-        return None
-
-    def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
-        """Several pairs, one after the other; a metric may do better in a batch."""
-        return [self.compare(prediction, reference) for prediction, reference in pairs]
-
-    def was_cut(self, text: Text) -> bool:
-        """Whether tokens of the text were left out."""
-        return False
-
-    def extra(self) -> dict[str, object]:
-        """Further entries of the result."""
-        return {}
 
 
 def run(
@@ -158,7 +62,16 @@ def run(
     """
     options = kind.options_class.parse(name, given)
     texts, groups = check_pairs(name, predictions, compared_with, argument)
-    return score(kind.build(name, options, Corpus(texts, groups)), texts, groups)
+    return score(build(kind, name, options, Corpus(texts, groups)), texts, groups)
+
+
+def build(kind: type[Metric], name: str, options: RunOptions, corpus: Corpus | None = None) -> Metric:
+    """The metric that validated options describe, with the baseline they ask for."""
+    from movers.scores.rescaling import rescaled
+
+    if corpus is not None and options.unescape:
+        corpus = corpus.cleaned(options.clean)
+    return rescaled(kind.build(name, options, corpus))
 
 
 def score(
@@ -171,13 +84,22 @@ def score(
 
 def score_stream(metric: PairMetric[Text], rows: Iterable[Row], total: int | None = None) -> Iterator[Example]:
     """Examples in the order of the rows, holding no more than a block of them in memory."""
-    threads = default_threads() if metric.options.threads is None else metric.options.threads
     bar = progress_bar(total, desc=metric.name, unit=" texts", progress=metric.options.progress)
-    with bar, ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
+    count = unknown = 0
+    with solver_pool(metric.options.threads) as pool, bar:
         for block in blocks(rows):
-            for example in score_block(metric, block, pool if threads > 1 else None):
+            for example in score_block(metric, block, pool, first_row=count):
                 yield example
                 bar.update(1)
+                count += 1
+                unknown += example.unknown
+    if unknown > _UNKNOWN_SHARE * count:
+        warnings.warn(
+            f"{metric.name}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
+            "words without a vector are left out, unknown pieces match only where they are written the same. "
+            "Choose a model for this language or script",
+            stacklevel=2,
+        )
 
 
 def score_together(
@@ -188,11 +110,8 @@ def score_together(
         label: score_stream(metric, zip(*rows[label], strict=True), total=len(rows[label][0]))
         for label, metric in metrics.items()
     }
-    examples: dict[str, list[Example]] = {label: [] for label in metrics}
-    for _ in range(len(next(iter(rows.values()))[0])):
-        for label, stream in streams.items():
-            examples[label].append(next(stream))
-    return {label: collect(metric, examples[label]) for label, metric in metrics.items()}
+    examples = zip(*zip(*streams.values(), strict=True), strict=True)
+    return {label: collect(metric, own) for (label, metric), own in zip(metrics.items(), examples, strict=True)}
 
 
 def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
@@ -209,16 +128,19 @@ def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
         yield block
 
 
-def score_block(metric: PairMetric[Text], rows: Sequence[Row], pool: ThreadPoolExecutor | None = None) -> list[Example]:
+def score_block(
+    metric: PairMetric[Text], rows: Sequence[Row], pool: ThreadPoolExecutor | None = None, first_row: int = 0
+) -> list[Example]:
     """Examples of rows that are in memory at once; with a pool, compared in its threads."""
     with one_blas_thread():
         block = _Block(metric, rows, pool)
         try:
             block.read_and_compare()
-        except BaseException:
+        except TooLarge as error:
+            raise InputError(f"{metric.name}: row {first_row + block.row_of(error.pair)}: {error}") from None
+        finally:
             for future in block.in_flight:
                 future.cancel()
-            raise
         return block.examples()
 
 
@@ -232,10 +154,13 @@ class _Block(Generic[Text]):
     numbers: dict[str, int] = field(default_factory=dict)  # of the distinct texts
     texts: dict[int, Text] = field(default_factory=dict)  # read, and still needed by a pair
     cut: set[int] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
     compared: dict[Pair, Comparison] = field(default_factory=dict)
     in_flight: list[Future[list[tuple[Pair, Comparison]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        clean = self.metric.options.clean
+        self.rows = [(clean(prediction), [clean(text) for text in texts]) for prediction, texts in self.rows]
         for prediction, references in self.rows:
             for text in (prediction, *references):
                 self.numbers.setdefault(text, len(self.numbers))
@@ -257,6 +182,8 @@ class _Block(Generic[Text]):
             self.texts[number] = text
             if self.metric.was_cut(text):
                 self.cut.add(number)
+            if self.metric.has_unknown(text):
+                self.unknown.add(number)
             ready += [pair for pair in waiting[number] if pair[0] in self.texts and pair[1] in self.texts]
             if self.metric.overlaps:
                 while len(ready) >= _CHUNK:
@@ -284,7 +211,11 @@ class _Block(Generic[Text]):
         costs: list[Costs | None] = []
         size = 0
         for pair in pairs:
-            matrix = self.metric.costs(self.texts[pair[0]], self.texts[pair[1]])
+            try:
+                matrix = self.metric.costs(self.texts[pair[0]], self.texts[pair[1]])
+            except TooLarge as error:
+                error.pair = pair
+                raise
             group.append(pair)
             costs.append(matrix)
             size += 0 if matrix is None else matrix.size
@@ -304,70 +235,39 @@ class _Block(Generic[Text]):
         if self.pool is None:
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
+            self._wait(2 * (self.metric.options.threads or default_threads()) - 1)  # reading does not run far ahead
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
 
-    def _wait(self) -> None:
-        while self.in_flight:
+    def _wait(self, left: int = 0) -> None:
+        """Until no more than `left` chunks are being compared."""
+        while len(self.in_flight) > left:
             self.compared.update(self.in_flight.pop(0).result())
+
+    def row_of(self, pair: Pair) -> int:
+        """The first row in which a pair stands."""
+        for row, (prediction, references) in enumerate(self.rows):
+            if any((self.numbers[prediction], self.numbers[text]) == pair for text in references):
+                return row
+        return 0
 
     def examples(self) -> list[Example]:
         found = []
         for prediction, references in self.rows:
             first, members = self.numbers[prediction], [self.numbers[text] for text in references]
-            truncated = not self.cut.isdisjoint([first, *members])
-            found.append(_reduce(self.metric, [self.compared[first, member] for member in members], truncated))
+            truncated, unknown = (not marked.isdisjoint([first, *members]) for marked in (self.cut, self.unknown))
+            comparisons = [self.compared[first, member] for member in members]
+            found.append(reduce_references(self.metric, comparisons, truncated, unknown))
         return found
 
 
 def _compare(
     metric: PairMetric[Text], pairs: list[Pair], texts: list[tuple[Text, Text]], costs: list[Costs | None] | None
 ) -> list[tuple[Pair, Comparison]]:
-    if costs is None:
-        found = metric.compare_many(texts)
-    else:
+    if costs is not None:
         found = [metric.compare(first, second, own) for (first, second), own in zip(texts, costs, strict=True)]
-    return list(zip(pairs, found, strict=True))
-
-
-def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: bool) -> Example:
-    if metric.multi_ref == "max":
-        best = max(comparisons, key=lambda comparison: comparison.score)
-        value, parts = best.score, best.parts
-    else:
-        count = 1 if metric.multi_ref == "sum" else len(comparisons)
-        value = math.fsum(comparison.score for comparison in comparisons) / count
-        names = comparisons[0].parts
-        parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}
-    alignments = None
-    if metric.options.return_alignment:
-        alignments = [
-            {"reference_index": index, "score": comparison.score, **(comparison.alignment or {})}
-            for index, comparison in enumerate(comparisons)
-        ]
-    return Example(
-        value,
-        parts,
-        any(comparison.empty for comparison in comparisons),
-        any(comparison.unfiltered for comparison in comparisons),
-        truncated,
-        alignments,
-    )
-
-
-def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, object]:
-    """The result every metric returns: plain Python values only."""
-    scores = [example.score for example in examples]
-    result: dict[str, object] = {
-        "score": math.fsum(scores) / len(scores),
-        "scores": scores,
-        "signature": metric.signature,
-        "n_empty": sum(example.empty for example in examples),
-        "n_unfiltered": sum(example.unfiltered for example in examples),
-        "n_truncated": sum(example.truncated for example in examples),
-    }
-    for name in examples[0].parts:
-        result[name] = [example.parts[name] for example in examples]
-    result.update(metric.extra())
-    if metric.options.return_alignment:
-        result["alignments"] = [example.alignments for example in examples]
-    return result
+        return list(zip(pairs, found, strict=True))
+    try:
+        return list(zip(pairs, metric.compare_many(texts), strict=True))
+    except TooLarge as error:
+        error.pair = pairs[error.index]
+        raise

@@ -240,7 +240,7 @@ class FileRun:
     def answer(self, examples: Sequence[Example]) -> FileAnswer:
         """Table and plot."""
         scores = [example.score for example in examples]
-        parts, flags = list(examples[0].parts), ("empty", "unfiltered", "truncated")
+        parts, flags = list(examples[0].parts), ("empty", "unfiltered", "truncated", "unknown")
         written = io.StringIO()
         writer = csv.writer(written, lineterminator="\n")
         writer.writerow(["index", "score", *parts, *flags])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from movers.encoders import cache
-from movers.encoders.cache import VectorCache, cache_folder, file_digest, folder_digest, replace_file, sha256_of
+from movers.encoders.cache import VectorCache, cache_folder, file_digest, folder_digest, sha256_of
 
 
 def test_the_cache_folder_is_the_chosen_one_or_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,14 +52,6 @@ def test_a_folders_digest_follows_names_and_contents_of_matching_files(tmp_path:
     (tmp_path / "b.bin").write_bytes(b"2")
     assert folder_digest(tmp_path, ("*.bin",)) != first
     assert folder_digest(tmp_path, ("a*", "*.bin", "b.bin")) == folder_digest(tmp_path, ("*.bin",))
-
-
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "file"
-    replace_file(path, b"old")
-    with pytest.raises(TypeError):
-        replace_file(path, "text")  # type: ignore[arg-type]
-    assert path.read_bytes() == b"old" and [item.name for item in path.parent.iterdir()] == ["file"]
 
 
 def test_the_least_recently_used_value_goes_first() -> None:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from movers.encoders.layers import Aggregation, parse_aggregation, pmeans, routing
+from movers.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -117,13 +118,13 @@ def test_layers_are_numbered_from_the_embeddings(value: Any, states: int, expect
 
 @pytest.mark.parametrize("number", [7, -8, 100])
 def test_a_layer_the_model_does_not_have_is_refused(number: int) -> None:
-    with pytest.raises(ValueError, match=rf"layer: expected a number from -7 to 6 .* but got {number}"):
+    with pytest.raises(InputError, match=rf"layer: expected a number from -7 to 6 .* but got {number}"):
         Aggregation("layer", number).needed(7)
 
 
 @pytest.mark.parametrize("value", ["middle", None, 1.5, True, [1]])
 def test_an_unknown_aggregation_lists_the_known_ones(value: Any) -> None:
-    with pytest.raises(ValueError, match="m: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer"):
+    with pytest.raises(InputError, match="m: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer"):
         parse_aggregation("m", value)
 
 

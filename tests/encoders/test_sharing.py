@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import ROOT, tiny_model, tiny_tokenizer
+from tiny import tiny_model, tiny_tokenizer
 
 import movers
-from movers.encoders.cache import VectorCache
+from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.contextual import ContextualEncoder
+from movers.encoders.layers import Aggregation
+from movers.registry import find_metric
+from movers.scores.engine import score
 
 TEXTS = ["a cat sat on the mat", "the old dog runs", "snow is in the box", "a man sells snow", "it is a big red box"]
 OTHERS = ["the cat sat on it", "a big dog runs", "the man sells snow", "snow is in the box", "a cat sat on the mat"]
@@ -51,18 +53,20 @@ def make() -> Iterator[Callable[..., tuple[ContextualEncoder, Counter]]]:
 
 
 @pytest.fixture
-def minilm_rows(minilm: Any) -> Iterator[Counter]:
-    """Counts what goes through the default model, with an empty cache and nothing announced."""
-    minilm.cache.clear()
-    minilm._wanted.clear()
-    counter = Counter(minilm.model)
-    yield counter
-    counter.handle.remove()
-    minilm.cache.clear()
-    minilm._wanted.clear()
+def combined(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which aggregations are computed, batch by batch."""
+    seen: list[str] = []
+    plain = ContextualEncoder._combine
+
+    def note(self: ContextualEncoder, output: Any, kind: Aggregation, keep: Any) -> Any:
+        seen.append(str(kind))
+        return plain(self, output, kind, keep)
+
+    monkeypatch.setattr(ContextualEncoder, "_combine", note)
+    return seen
 
 
-@pytest.mark.parametrize("metric", [movers.moverscore, movers.bertscore_hungarian, movers.bertscore_emd])
+@pytest.mark.parametrize("metric", [movers.moverscore, movers.bertscore_emd])
 def test_each_distinct_text_is_encoded_once_a_call(make: Any, metric: Callable[..., dict[str, Any]]) -> None:
     encoder, rows = make(capacity=0)  # nothing is kept, so that every pass shows
     metric(
@@ -91,10 +95,52 @@ def test_other_layers_of_kept_texts_are_encoded_anew_and_then_kept_too(make: Any
     movers.moverscore(TEXTS, OTHERS, model=encoder)
     movers.bertscore_hungarian(TEXTS, OTHERS, model=encoder)
     assert rows() == 0
-    # Both are known by now: a new text is read once for both.
-    movers.moverscore(["a red mat"], ["a red dog"], model=encoder)
-    movers.bertscore_emd(["a red mat"], ["a red dog"], model=encoder)
-    assert rows() == 2
+
+
+def test_metrics_built_with_one_shared_pass_encode_every_text_once(make: Any, combined: list[str]) -> None:
+    encoder, rows = make()
+    shared = movers.SharedPass()
+    specs = [find_metric(name) for name in ("moverscore", "bertscore_hungarian", "bertscore_emd")]
+    metrics = [spec.build(spec.parse({"model": encoder, "shared_pass": shared})) for spec in specs]
+    results = [score(metric, TEXTS, [[text] for text in OTHERS]) for metric in metrics]
+    assert rows() == DISTINCT
+    assert sorted(combined) == ["last", "pmeans"]
+    alone, _ = make(capacity=0)
+    for spec, result in zip(specs, results, strict=True):
+        expected = spec.function(TEXTS, OTHERS, model=alone)
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+        assert result["signature"] == expected["signature"]
+
+
+def test_a_call_without_the_shared_pass_computes_nothing_for_others(make: Any, combined: list[str]) -> None:
+    encoder, _ = make(capacity=0)
+    movers.moverscore(TEXTS, OTHERS, model=encoder, shared_pass=movers.SharedPass())
+    assert combined == ["pmeans"]
+    movers.bertscore_emd(TEXTS, OTHERS, model=encoder)
+    assert combined == ["pmeans", "last"]
+
+
+def test_several_metrics_in_one_call_share_the_pass(minilm: Any, combined: list[str]) -> None:
+    minilm.cache.clear()
+    rows = Counter(minilm.model)
+    texts = [f"{text} again" for text in TEXTS]
+    results = movers.score_many(["moverscore", "bertscore_emd", "bertscore_hungarian[layer=3]"], texts, OTHERS)
+    assert rows() == len({*texts, *OTHERS})
+    assert sorted(combined) == ["3", "last", "pmeans"]
+    rows.handle.remove()
+    alone = movers.bertscore_hungarian(texts, OTHERS, layer=3)
+    assert results["bertscore_hungarian[layer=3]"]["scores"] == pytest.approx(alone["scores"], abs=1e-6)
+
+
+def test_one_budget_serves_all_encoders_and_two_pairs_of_objects_are_kept() -> None:
+    from movers.encoders import load
+
+    tokenizer = tiny_tokenizer()
+    encoders = [movers.load_encoder((tiny_model(seed=40 + number), tokenizer)) for number in range(4)]
+    assert all(encoder.cache is VECTORS for encoder in encoders)
+    assert [*load._pairs.values()] == encoders[2:]
+    again = movers.load_encoder(encoders[3].objects)
+    assert again is encoders[3]
 
 
 def test_a_bounded_cache_evicts_and_changes_no_score(make: Any) -> None:
@@ -110,7 +156,7 @@ def test_a_bounded_cache_evicts_and_changes_no_score(make: Any) -> None:
     assert DISTINCT < rows() <= 2 * DISTINCT
 
 
-@pytest.mark.parametrize("metric", [movers.moverscore, movers.bertscore_hungarian, movers.bertscore_emd])
+@pytest.mark.parametrize("metric", [movers.moverscore, movers.bertscore_emd])
 def test_scores_with_and_without_a_cache_are_equal(make: Any, metric: Callable[..., dict[str, Any]]) -> None:
     kept, _ = make()
     metric(TEXTS[::-1], TEXTS, model=kept)  # vectors from other batches
@@ -139,30 +185,3 @@ def test_two_encoders_do_not_share_vectors(make: Any) -> None:
     second = movers.bertscore_emd(TEXTS, OTHERS, model=other)["scores"]
     assert rows() == DISTINCT
     assert first != pytest.approx(second, abs=1e-4)
-
-
-def test_combined_modules_encode_the_corpus_once(minilm_rows: Counter, tmp_path: Path) -> None:
-    import evaluate
-
-    names = ["moverscore", "bertscore_hungarian", "bertscore_emd"]
-    modules = [evaluate.load(str(ROOT / "metrics" / name), cache_dir=str(tmp_path / name)) for name in names]
-    result = evaluate.combine(modules).compute(predictions=TEXTS, references=OTHERS)
-    assert minilm_rows() == DISTINCT
-    for name in names:
-        alone = getattr(movers, name)(TEXTS, OTHERS)
-        assert result[f"{name}_score"] == pytest.approx(alone["score"], abs=1e-6)
-    assert minilm_rows() == 0
-
-
-def test_what_is_announced_changes_no_score(minilm: Any, minilm_rows: Counter) -> None:
-    from movers.encoders import announce
-    from movers.encoders.layers import Aggregation
-
-    before = movers.moverscore(TEXTS, OTHERS)
-    minilm.cache.clear()
-    for layer in range(6):
-        announce("all-MiniLM-L6-v2", Aggregation("layer", layer))
-    after = movers.moverscore(TEXTS, OTHERS)
-    assert after["scores"] == pytest.approx(before["scores"], abs=1e-6)
-    assert after["signature"] == before["signature"]
-    assert minilm_rows() == 2 * DISTINCT

@@ -16,7 +16,7 @@ import pytest
 from tiny import tiny_table, vector_bytes
 
 import movers
-from movers import load_encoder
+from movers import InputError, load_encoder
 from movers.encoders import static
 from movers.encoders.static import StaticEncoder, VectorFile, WordLlama
 
@@ -114,7 +114,7 @@ def test_a_repeated_word_keeps_its_first_vector(tmp_path: Path, form: str, empty
 def test_a_bad_line_is_named_with_its_number(tmp_path: Path, content: str, message: str, empty_cache: Path) -> None:
     path = tmp_path / "bad.txt"
     path.write_text(content)
-    with pytest.raises(ValueError, match=rf"model: .*bad.txt: {message}"):
+    with pytest.raises(InputError, match=rf"model: .*bad.txt: {message}"):
         VectorFile(path)
     assert not list(empty_cache.glob("vectors/*")), "nothing half-read is left in the cache"
 
@@ -126,14 +126,14 @@ def test_a_truncated_binary_file_is_refused(tmp_path: Path, missing: int, empty_
     if missing == 1:  # only the line break after the last vector
         assert VectorFile(path).vectors(["man"])[1].all()
         return
-    with pytest.raises(ValueError, match="cut.bin: expected 3 vectors of 2 numbers, but the file ends after 2"):
+    with pytest.raises(InputError, match="cut.bin: expected 3 vectors of 2 numbers, but the file ends after 2"):
         VectorFile(path)
 
 
 def test_a_text_file_with_fewer_words_than_its_header_says_is_refused(tmp_path: Path, empty_cache: Path) -> None:
     path = tmp_path / "cut.vec"
     path.write_text("3 2\nthe 1 2\ncat 4 5\n")
-    with pytest.raises(ValueError, match="cut.vec: expected 3 vectors of 2 numbers, but the file ends after 2"):
+    with pytest.raises(InputError, match="cut.vec: expected 3 vectors of 2 numbers, but the file ends after 2"):
         VectorFile(path)
 
 
@@ -217,20 +217,20 @@ def test_a_cache_that_cannot_hold_digests_only_costs_time(vector_file: Callable[
 
 def test_a_path_that_is_not_there_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
     for name in (str(tmp_path / "nothing.txt"), "nothing.vec", "./nothing", "nothing.txt.gz"):
-        with pytest.raises(FileNotFoundError, match="looks like a path, but there is no such file or folder"):
+        with pytest.raises(InputError, match="looks like a path, but there is no such file or folder"):
             load_encoder(name)
 
 
 def test_a_metric_reads_a_vector_file(vector_file: Callable[..., Path], empty_cache: Path) -> None:
     path = vector_file({"cat": [0.0, 0.0], "dog": [3.0, 4.0], "red": [0.0, 1.0]})
-    result = movers.wms(["red cat", "cat"], ["cat red", "dog"], model=str(path))
+    result = movers.wms(["red cat", "cat"], ["cat red", "dog"], model=str(path), temperature=1)
     assert result["scores"] == pytest.approx([1.0, np.exp(-5.0)])
     assert result["signature"].startswith("wms|emb:tiny-glove-2@")
 
 
 def test_words_without_vectors_are_left_out(vector_file: Callable[..., Path], empty_cache: Path) -> None:
     path = vector_file({"cat": [0.0, 0.0], "dog": [3.0, 4.0]})
-    result = movers.wms(["zzz cat", "zzz"], ["dog qqq", "dog"], model=path)
+    result = movers.wms(["zzz cat", "zzz"], ["dog qqq", "dog"], model=path, temperature=1)
     assert result["scores"] == pytest.approx([np.exp(-5.0), 0.0])
 
 
@@ -260,7 +260,9 @@ def test_gensims_word_movers_distance_equals_ours(tmp_path: Path, empty_cache: P
     generator = np.random.default_rng(4)
     for _ in range(10):
         one, other = (generator.choice(vocabulary, size=size).tolist() for size in (9, 6))
-        ours = movers.wms([" ".join(one)], [" ".join(other)], model=tmp_path / "v.txt", stopwords=None)["score"]
+        ours = movers.wms([" ".join(one)], [" ".join(other)], model=tmp_path / "v.txt", stopwords=None, temperature=1)[
+            "score"
+        ]
         assert -np.log(ours) == pytest.approx(keyed.wmdistance(one, other, norm=False), abs=1e-5)
 
 
@@ -284,12 +286,12 @@ def test_spacy_vectors_come_from_a_pipeline_folder(spacy_folder: Path) -> None:
     assert_holds(encoder, tiny_table(WORDS, seed=5))
     assert load_encoder(spacy_folder) is encoder
     assert encoder.identity.startswith("en_pipeline-") and "@" in encoder.identity and "/" not in encoder.identity
-    assert movers.wms(["cat"], ["cat"], model=str(spacy_folder))["score"] == pytest.approx(1.0)
+    assert movers.wms(["cat"], ["cat"], model=str(spacy_folder), temperature=1)["score"] == pytest.approx(1.0)
 
 
 def test_a_spacy_pipeline_without_vectors_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("spacy").blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(ValueError, match="has no word vectors; take one that ends in _md or _lg"):
+    with pytest.raises(InputError, match="has no word vectors; take one that ends in _md or _lg"):
         load_encoder(tmp_path / "blank")
 
 
@@ -299,7 +301,7 @@ def test_without_spacy_the_user_is_told_what_to_install(tmp_path: Path, monkeypa
     for name in [name for name in sys.modules if name.partition(".")[0] == "spacy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(ImportError, match="is a spaCy pipeline: pip install 'movers\\[spacy\\]'"):
+    with pytest.raises(InputError, match="is a spaCy pipeline: pip install 'movers\\[spacy\\]'"):
         load_encoder(tmp_path / "en_tiny")
 
 
@@ -371,7 +373,9 @@ def test_the_identity_carries_the_digest_of_the_weights(wordllama: WordLlama) ->
     assert wordllama.identity == "wordllama-256@64b47a2d"
 
 
-def test_gzip_is_told_by_the_name(tmp_path: Path, empty_cache: Path) -> None:
-    (tmp_path / "v.txt.gz").write_bytes(b"cat 1 2\n")
-    with pytest.raises(gzip.BadGzipFile):
-        VectorFile(tmp_path / "v.txt.gz")
+def test_a_damaged_archive_is_named(tmp_path: Path, empty_cache: Path) -> None:
+    whole = gzip.compress(vector_bytes(tiny_table(WORDS), "glove") * 50)
+    for content in (b"cat 1 2\n", whole[:-20], whole[:12] + b"\xff" * 40):
+        (tmp_path / "v.txt.gz").write_bytes(content)
+        with pytest.raises(InputError, match="model: .*v.txt.gz: expected a gzip archive of word vectors, but"):
+            VectorFile(tmp_path / "v.txt.gz")

@@ -32,7 +32,7 @@ def test_best_and_worst_rows_are_those_of_the_metric() -> None:
 
 def test_rows_that_were_empty_or_unfiltered_are_listed() -> None:
     report = report_of(explainer(), ROWS)
-    assert report.flagged == {"empty": [20], "unfiltered": [21], "truncated": []}
+    assert report.flagged == {"empty": [20], "unfiltered": [21], "truncated": [], "unknown": []}
     page = report.html()
     assert "1 of 22; rows 21</p>" in page
     assert len(Page(page).all("details", class_="row")) == 20

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import math
 import re
 import warnings
@@ -18,8 +17,7 @@ from scipy.spatial.distance import cdist
 from tiny import tiny_model, tiny_table, tiny_tokenizer
 
 import movers
-from movers import IdfTable, load_encoder, mover_distance
-from movers.registry import METRICS, find_metric
+from movers import IdfTable, InputError, load_encoder, mover_distance
 from movers.version import VERSION
 
 Metric = Callable[..., dict[str, Any]]
@@ -111,7 +109,7 @@ def test_scores_equal_the_papers_equations_solved_as_linear_programs(metric: Met
         slow_score(metric.__name__, one, other, vector) for one, other in zip(predictions, references, strict=True)
     ]
     assert len({round(value, 9) for value in expected}) > 6
-    assert scores(metric, predictions, references) == pytest.approx(expected, abs=1e-6)
+    assert scores(metric, predictions, references, temperature=1) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_hand_computed_example(tmp_path: Path) -> None:
@@ -120,10 +118,10 @@ def test_a_hand_computed_example(tmp_path: Path) -> None:
     # Two thirds of the mass lie at cat, 5 from dog; one third at bird, √18 from it.
     expected = math.exp(-(2 / 3 * 5 + 1 / 3 * math.sqrt(18)))
     for metric in (movers.wms, movers.sms):
-        assert metric(["Cat, cat! Bird."], ["dog"], model=model)["score"] == pytest.approx(expected)
+        assert metric(["Cat, cat! Bird."], ["dog"], model=model, temperature=1)["score"] == pytest.approx(expected)
     # In one sentence, their mean is (0, 1/3).
     joined = math.exp(-math.hypot(3, 4 - 1 / 3))
-    assert movers.sms(["cat cat bird"], ["dog"], model=model)["score"] == pytest.approx(joined)
+    assert movers.sms(["cat cat bird"], ["dog"], model=model, temperature=1)["score"] == pytest.approx(joined)
 
 
 def test_mover_distance_takes_ready_vectors() -> None:
@@ -142,33 +140,11 @@ def test_mover_distance_takes_ready_vectors() -> None:
 REFERENCE = "The bakery opened early. A long queue waited outside. Everyone wanted fresh bread."
 
 
-@every_metric
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Early the bakery opened. Outside waited a long queue. Fresh bread everyone wanted.",
-        "Everyone wanted fresh bread. The bakery opened early. A long queue waited outside.",
-    ],
-    ids=["words", "sentences"],
-)
-def test_the_order_of_words_and_sentences_changes_nothing(metric: Metric, text: str) -> None:
-    assert scores(metric, [text], [REFERENCE]) == pytest.approx([1.0], abs=1e-6)
-
-
-@every_metric
-def test_a_repeated_sentence_lowers_the_score(metric: Metric) -> None:
+def test_a_repeated_sentence_lowers_the_score() -> None:
     summary = "The bakery opened early. Everyone wanted fresh bread."
     repeated = "The bakery opened early. The bakery opened early. The bakery opened early. Everyone wanted fresh bread."
-    plain, padded = scores(metric, [summary, repeated], [REFERENCE] * 2)
+    plain, padded = scores(movers.swms, [summary, repeated], [REFERENCE] * 2)
     assert padded < plain
-
-
-@every_metric
-def test_another_meaning_scores_lower_than_another_wording(metric: Metric) -> None:
-    reworded = "The baker opened at dawn. Many people stood in line outside. All of them wanted warm bread."
-    unrelated = "The senator voted twice. A broken satellite crashed somewhere. Nobody noticed that strange error."
-    close, far = scores(metric, [reworded, unrelated], [REFERENCE] * 2)
-    assert far < close < 1
 
 
 def test_words_moved_between_sentences_change_sms_but_not_wms() -> None:
@@ -178,85 +154,18 @@ def test_words_moved_between_sentences_change_sms_but_not_wms() -> None:
     assert scores(movers.swms, [mixed], [REFERENCE])[0] < 0.99
 
 
-@every_metric
-def test_repeating_a_whole_text_leaves_its_score(metric: Metric) -> None:
-    once = scores(metric, [TEXTS[0]], [TEXTS[1]])
-    assert scores(metric, [f"{TEXTS[0]} {TEXTS[0]}"], [TEXTS[1]]) == pytest.approx(once, abs=1e-6)
-
-
-@every_metric
-def test_scores_are_symmetric(metric: Metric) -> None:
+def test_a_text_is_like_itself_and_scores_are_symmetric() -> None:
+    assert scores(movers.swms, TEXTS, TEXTS) == pytest.approx([1.0] * len(TEXTS), abs=1e-6)
     predictions, references = pairs()
-    assert scores(metric, predictions, references) == pytest.approx(scores(metric, references, predictions), abs=1e-6)
-
-
-@every_metric
-def test_a_text_is_like_itself_and_every_score_lies_between_zero_and_one(metric: Metric) -> None:
-    assert scores(metric, TEXTS, TEXTS) == pytest.approx([1.0] * len(TEXTS), abs=1e-6)
-    assert all(0 < score <= 1 for score in scores(metric, *pairs()))
-
-
-@every_metric
-@pytest.mark.parametrize("model", ["wordllama", "tiny"])
-def test_scores_do_not_depend_on_batch_order_or_threads(metric: Metric, model: str, tiny_bert: Any) -> None:
-    chosen: Any = tiny_bert if model == "tiny" else model
-    predictions, references = pairs()
-    expected = scores(metric, predictions, references, model=chosen)
-
-    def again(rows: Sequence[int], **options: Any) -> None:
-        if model == "tiny":
-            load_encoder(chosen).cache.clear()
-        one, other = [predictions[row] for row in rows], [references[row] for row in rows]
-        found = scores(metric, one, other, model=chosen, **options)
-        assert found == pytest.approx([expected[row] for row in rows], abs=1e-6)
-
-    for row in range(0, 12, 3):
-        again([row])
-    again(range(11, -1, -1))
-    again([*range(12)] * 7, threads=4)
-    again(range(12), threads=1)
-    again(range(12), threads=3, batch_tokens=17)
-
-
-@pytest.mark.parametrize("room", [1, 40, 200])
-@every_metric
-def test_scores_do_not_depend_on_how_many_cost_matrices_are_in_memory(
-    metric: Metric, room: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    predictions = [*TEXTS, "", "the of"]  # a pair without units has no matrix, and keeps its place
-    references = [*TEXTS[::-1], "", "a man"]
-    expected = metric(predictions, references)
-    monkeypatch.setattr("movers.scores.clark._GROUP", room)
-    for threads in (1, 3):
-        assert metric(predictions, references, threads=threads) == expected
-
-
-def test_more_pairs_than_a_block_are_scored_in_order() -> None:
-    predictions = [f"{TEXTS[number % 12]} number{'abcdefghij'[number % 10]}" for number in range(1500)]
-    references = [TEXTS[(number * 5 + 1) % 12] for number in range(1500)]
-    found = movers.wms(predictions, references)
-    assert len(found["scores"]) == 1500
-    for number in (0, 700, 1023, 1024, 1025, 1499):
-        alone = movers.wms([predictions[number]], [references[number]])["score"]
-        assert found["scores"][number] == pytest.approx(alone, abs=1e-6)
-    assert found["score"] == pytest.approx(sum(found["scores"]) / 1500)
+    there, back = scores(movers.swms, predictions, references), scores(movers.swms, references, predictions)
+    assert there == pytest.approx(back, abs=1e-6)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The result
+# Alignments
 
 
-@every_metric
-def test_the_result_is_plain_python_and_complete(metric: Metric) -> None:
-    result = metric(TEXTS[:3], [TEXTS[3:5], TEXTS[5:6], TEXTS[6:9]], return_alignment=True)
-    assert json.loads(json.dumps(result)) == result
-    assert {type(value) for value in result["scores"]} == {float} and type(result["score"]) is float
-    assert [type(result[name]) for name in ("n_empty", "n_unfiltered", "n_truncated")] == [int] * 3
-    assert set(result) == {"score", "scores", "signature", "n_empty", "n_unfiltered", "n_truncated", "alignments"}
-    assert "alignments" not in metric(TEXTS[:1], TEXTS[1:2])
-
-
-def check_side(units: list[dict[str, Any]], masses: NDArray[Any], text: str, metric: str) -> None:
+def check_side(units: list[dict[str, Any]], masses: NDArray[Any], text: str) -> None:
     """Masses that move are the stated weights, and units stand in the stated sentences."""
     np.testing.assert_allclose(masses, [unit["weight"] for unit in units], atol=1e-9)
     assert masses.sum() == pytest.approx(1)
@@ -267,17 +176,13 @@ def check_side(units: list[dict[str, Any]], masses: NDArray[Any], text: str, met
             assert unit["text"] == sentences[unit["sentence"]]
         else:
             assert unit["text"] in sentences[unit["sentence"]].lower()
-    kinds = {"wms": {"word"}, "sms": {"sentence"}, "swms": {"word", "sentence"}}
-    assert {unit["kind"] for unit in units} == kinds[metric]
+    assert {unit["kind"] for unit in units} == {"word", "sentence"}
 
 
 @pytest.mark.parametrize("model", ["wordllama", "tiny"])
-@every_metric
-def test_alignments_have_the_stated_marginals_and_reproduce_the_distance(
-    metric: Metric, model: str, tiny_bert: Any
-) -> None:
+def test_alignments_have_the_stated_marginals_and_reproduce_the_distance(model: str, tiny_bert: Any) -> None:
     groups = [TEXTS[3:5], TEXTS[5:6], TEXTS[6:9]]
-    result = metric(TEXTS[:3], groups, return_alignment=True, model=tiny_bert if model == "tiny" else model)
+    result = movers.swms(TEXTS[:3], groups, return_alignment=True, model=tiny_bert if model == "tiny" else model)
     for text, group, score, alignments in zip(TEXTS, groups, result["scores"], result["alignments"], strict=False):
         assert [alignment["reference_index"] for alignment in alignments] == list(range(len(group)))
         assert max(alignment["score"] for alignment in alignments) == score
@@ -287,11 +192,17 @@ def test_alignments_have_the_stated_marginals_and_reproduce_the_distance(
             for move in alignment["flows"]:
                 assert set(move) == {"i", "j", "mass", "cost"} and move["mass"] > 0
                 flow[move["i"], move["j"]] += move["mass"]
-            check_side(alignment["prediction"], flow.sum(axis=1), text, metric.__name__)
-            check_side(alignment["reference"], flow.sum(axis=0), reference, metric.__name__)
+            check_side(alignment["prediction"], flow.sum(axis=1), text)
+            check_side(alignment["reference"], flow.sum(axis=0), reference)
             distance = sum(move["mass"] * move["cost"] for move in alignment["flows"])
             assert alignment["distance"] == pytest.approx(distance, abs=1e-9)
-            assert alignment["score"] == pytest.approx(math.exp(-distance), abs=1e-9)
+            assert alignment["score"] == pytest.approx(math.exp(-distance / result["temperature"]), abs=1e-9)
+
+
+def test_each_metric_moves_its_own_units() -> None:
+    for metric, kinds in ((movers.wms, {"word"}), (movers.sms, {"sentence"}), (movers.swms, {"word", "sentence"})):
+        (alignment,) = metric(TEXTS[:1], TEXTS[1:2], return_alignment=True)["alignments"][0]
+        assert {unit["kind"] for unit in alignment["prediction"]} == kinds
 
 
 def test_contextual_words_are_each_their_own_type(tiny_bert: Any) -> None:
@@ -306,36 +217,12 @@ def test_contextual_words_are_each_their_own_type(tiny_bert: Any) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Several references
-
-
-@every_metric
-def test_several_references_are_reduced_as_asked(metric: Metric) -> None:
-    groups = [TEXTS[1:4], TEXTS[4:5], TEXTS[5:7]]
-    single = [[metric([text], [other])["score"] for other in group] for text, group in zip(TEXTS, groups, strict=False)]
-    best, means = [max(row) for row in single], [sum(row) / len(row) for row in single]
-    assert scores(metric, TEXTS[:3], groups) == pytest.approx(best, abs=1e-6)
-    assert scores(metric, TEXTS[:3], groups, multi_ref="max") == pytest.approx(best, abs=1e-6)
-    assert scores(metric, TEXTS[:3], groups, multi_ref="mean") == pytest.approx(means, abs=1e-6)
-
-
-def test_one_reference_may_stand_alone_or_in_a_list() -> None:
-    assert scores(movers.sms, TEXTS[:3], TEXTS[3:6]) == scores(movers.sms, TEXTS[:3], [[text] for text in TEXTS[3:6]])
-
-
-def test_an_array_of_references_is_a_list_of_texts() -> None:
-    assert movers.wms(np.array(TEXTS[:3]), np.array(TEXTS[3:6])) == movers.wms(TEXTS[:3], TEXTS[3:6])
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Blank and unfiltered texts
 
 
-@every_metric
 @pytest.mark.parametrize("model", ["wordllama", "tiny"])
-@pytest.mark.parametrize(
-    ("prediction", "reference", "score", "empty", "unfiltered"),
-    [
+def test_blank_and_unfiltered_pairs_are_scored_and_counted(model: str, tiny_bert: Any) -> None:
+    cases = [  # prediction, reference, score, empty, unfiltered
         ("", "", 1.0, 1, 0),
         ("  \n\t", "\u00a0", 1.0, 1, 0),
         ("\u200b", "", 1.0, 1, 0),
@@ -343,32 +230,18 @@ def test_an_array_of_references_is_a_list_of_texts() -> None:
         ("red cat", " ", 0.0, 1, 0),
         ("", "it is", 0.0, 1, 0),
         ("it is", "it is", 1.0, 0, 1),
-        ("is it", "it is", None, 0, 1),
-        ("it is", "red cat", None, 0, 1),
         ("!", "!", 1.0, 0, 1),
-        ("3", "3", 1.0, 0, 1),
+        ("3", "3", 1.0, 0, 0),
         ("red cat", "red cat", 1.0, 0, 0),
-    ],
-)
-def test_blank_and_unfiltered_pairs_are_scored_and_counted(
-    metric: Metric,
-    model: str,
-    prediction: str,
-    reference: str,
-    score: float | None,
-    empty: int,
-    unfiltered: int,
-    tiny_bert: Any,
-) -> None:
-    result = metric([prediction], [reference], model=tiny_bert if model == "tiny" else model, return_alignment=True)
-    if score is None:
-        assert 0 < result["score"] <= 1
-    else:
+    ]
+    chosen = tiny_bert if model == "tiny" else model
+    for prediction, reference, score, empty, unfiltered in cases:
+        result = movers.swms([prediction], [reference], model=chosen, return_alignment=True)
         assert result["score"] == pytest.approx(score, abs=1e-6)
-    assert (result["n_empty"], result["n_unfiltered"], result["n_truncated"]) == (empty, unfiltered, 0)
-    if empty:
-        nothing = {"distance": None, "prediction": [], "reference": [], "flows": []}
-        assert result["alignments"][0][0] == {"reference_index": 0, "score": result["score"], **nothing}
+        assert (result["n_empty"], result["n_unfiltered"], result["n_truncated"]) == (empty, unfiltered, 0)
+        if empty:
+            nothing = {"distance": None, "prediction": [], "reference": [], "flows": []}
+            assert result["alignments"][0][0] == {"reference_index": 0, "score": score, **nothing}
 
 
 def test_an_unfiltered_pair_is_scored_on_all_tokens_of_both_sides() -> None:
@@ -377,13 +250,7 @@ def test_an_unfiltered_pair_is_scored_on_all_tokens_of_both_sides() -> None:
     assert [unit["text"] for unit in alignment["prediction"]] == ["it", "is", "!"]
     assert [unit["text"] for unit in alignment["reference"]] == ["the", "red", "cat"]
     everything = movers.wms(["It is!"], ["The red cat"], stopwords=None, punctuation=False)
-    assert result["score"] == pytest.approx(everything["score"], abs=1e-9)
-
-
-def test_counters_count_examples_not_references() -> None:
-    result = movers.wms(["", "red cat", "it is"], [["", "red", ""], ["", ""], ["red", "it"]])
-    assert (result["n_empty"], result["n_unfiltered"]) == (2, 1)
-    assert result["scores"][:2] == [1.0, 0.0]
+    assert result["distances"] == pytest.approx(everything["distances"], abs=1e-9)
 
 
 def test_a_token_before_the_first_sentence_belongs_to_it(tiny_bert: Any) -> None:
@@ -396,13 +263,11 @@ def test_a_token_before_the_first_sentence_belongs_to_it(tiny_bert: Any) -> None
         assert sum(unit["kind"] == "sentence" for unit in units) == 2
 
 
-@pytest.mark.parametrize(
-    "text", ["我们去北京。他来了。", "ภาษาไทย", "हिन्दी में लिखा है।", "Привет, мир!", "한국어 문장입니다."]
-)
-def test_other_scripts_are_scored_without_stop_words(text: str) -> None:
-    for metric in ALL:
-        result = metric([text], [text], stopwords=None)
-        assert result["score"] == pytest.approx(1.0, abs=1e-6) and result["n_unfiltered"] == result["n_empty"] == 0
+def test_other_scripts_are_scored_without_stop_words() -> None:
+    texts = ["我们去北京。他来了。", "ภาษาไทย", "हिन्दी में लिखा है।", "Привет, мир!", "한국어 문장입니다."]
+    result = movers.swms(texts, texts, stopwords=None)
+    assert result["scores"] == pytest.approx([1.0] * 5, abs=1e-6)
+    assert (result["n_unfiltered"], result["n_empty"]) == (0, 0)
 
 
 def test_english_stop_words_on_another_script_warn() -> None:
@@ -412,6 +277,7 @@ def test_english_stop_words_on_another_script_warn() -> None:
         warnings.simplefilter("error")
         movers.wms(["Привет, мир"], ["Привет"], stopwords=None)
         movers.wms(["Hello, мир"], ["Hello"])
+        movers.wms(["Привет, мир"], ["Hello"])  # half of the texts
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -422,42 +288,38 @@ B = "A bank bought 40 blue boats. Red banks aren't old; it rains on them in May.
 
 
 @pytest.mark.parametrize(
-    ("options", "names"),
+    "options",
     [
-        ({"weights": "uniform"}, "wms swms"),
-        ({"weights": "norm"}, "wms swms"),
-        ({"idf": "corpus"}, "wms sms swms"),
-        ({"sentence_weights": "uniform"}, "sms swms"),
-        ({"sentence_weights": "idf", "idf": IdfTable({"bank": 3, "old": 1}, 9)}, "sms swms"),
-        ({"distance": "cosine"}, "wms sms swms"),
-        ({"normalize": True}, "wms sms swms"),
-        ({"lowercase": False}, "wms sms swms"),
-        ({"keep_numbers": True}, "wms sms swms"),
-        ({"punctuation": False}, "wms sms swms"),
-        ({"stopwords": None}, "wms sms swms"),
-        ({"stopwords": ["bank", "the"]}, "wms sms swms"),
-        ({"lang": "fr"}, "wms sms swms"),
-        ({"multi_ref": "mean"}, "wms sms swms"),
-        ({"model": "tiny"}, "wms sms swms"),
+        {"weights": "uniform"},
+        {"weights": "norm"},
+        {"idf": "corpus"},
+        {"sentence_weights": "uniform"},
+        {"sentence_weights": "idf", "weights": "count", "idf": IdfTable({"bank": 3, "old": 1}, 9)},
+        {"distance": "cosine"},
+        {"normalize": True},
+        {"lowercase": False},
+        {"keep_numbers": False},
+        {"punctuation": False},
+        {"stopwords": None},
+        {"stopwords": ["bank", "the"]},
+        {"lang": "fr"},
+        {"multi_ref": "mean"},
+        {"model": "tiny"},
     ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+    ids="-".join,
 )
-def test_an_option_that_matters_changes_score_and_signature(
-    options: dict[str, Any], names: str, tiny_bert: Any
-) -> None:
+def test_an_option_that_matters_changes_score_and_signature(options: dict[str, Any], tiny_bert: Any) -> None:
     if options.get("model") == "tiny":
         options = {"model": tiny_bert}
-    for name in names.split():
-        metric = getattr(movers, name)
-        plain, changed = metric([A], [[B, TEXTS[0]]]), metric([A], [[B, TEXTS[0]]], **options)
-        assert abs(plain["score"] - changed["score"]) > 1e-6, name
-        assert plain["signature"] != changed["signature"], name
-        assert metric([A], [[B, TEXTS[0]]]) == plain, "no state is left from an earlier call"
+    plain, changed = movers.swms([A], [[B, TEXTS[0]]]), movers.swms([A], [[B, TEXTS[0]]], **options)
+    assert abs(plain["score"] - changed["score"]) > 1e-6
+    assert plain["signature"] != changed["signature"]
+    assert movers.swms([A], [[B, TEXTS[0]]]) == plain, "no state is left from an earlier call"
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"layer": "last"}, {"layer": 2}, {"layer": "pmeans"}, {"layer": "routing"}, {"context": "text"}],
+    [{"layer": "last"}, {"layer": "pmeans"}, {"context": "text"}],
     ids=lambda options: str(*options.values()),
 )
 def test_an_option_of_contextual_encoders_changes_score_and_signature(options: dict[str, Any], tiny_bert: Any) -> None:
@@ -467,14 +329,27 @@ def test_an_option_of_contextual_encoders_changes_score_and_signature(options: d
     assert abs(plain["score"] - changed["score"]) > 1e-6 and plain["signature"] != changed["signature"]
 
 
-@every_metric
-def test_signatures_agree_where_only_the_way_of_computing_differs(metric: Metric, tiny_bert: Any) -> None:
+def test_signatures_agree_where_only_the_way_of_computing_differs(tiny_bert: Any) -> None:
     for model in ("wordllama", tiny_bert):
-        plain = metric(TEXTS[:2], TEXTS[2:4], model=model)
+        plain = movers.wms(TEXTS[:2], TEXTS[2:4], model=model)
         ways = {"threads": 2, "batch_tokens": 64, "progress": False, "return_alignment": True}
-        assert plain["signature"] == metric(TEXTS[4:5], TEXTS[5:6], model=model, **ways)["signature"]
-    line = metric(TEXTS[:1], TEXTS[:1])["signature"]
-    assert line.startswith(f"{metric.__name__}|emb:wordllama-256@64b47a2d|") and line.endswith(f"|refs:max|v:{VERSION}")
+        assert plain["signature"] == movers.wms(TEXTS[4:5], TEXTS[5:6], model=model, **ways)["signature"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "units"),
+    [
+        (movers.wms, "weights:count"),
+        (movers.sms, "sentences:count|sentvec:mean"),
+        (movers.swms, "weights:count|sentences:count|sentvec:mean"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_signature_says_how_a_score_was_computed(metric: Metric, units: str) -> None:
+    assert metric(TEXTS[:1], TEXTS[:1])["signature"] == (
+        f"{metric.__name__}|emb:wordllama-256@64b47a2d|oov:drop|{units}|stop:english|punct:drop|case:lower|"
+        f"numbers:keep|lang:en|dist:euclidean|norm:no|temp:auto|refs:max|v:{VERSION}"
+    )
 
 
 def test_signatures_tell_tables_lists_and_models_apart() -> None:
@@ -490,11 +365,6 @@ def test_signatures_tell_tables_lists_and_models_apart() -> None:
         {"model": (tiny_model(seed=32), tiny_tokenizer())},
     ]
     assert len({movers.wms(["red cat"], ["red dog"], **options)["signature"] for options in several}) == 9
-
-
-def test_a_list_of_stop_words_is_named_by_its_content_alone() -> None:
-    one, other = (movers.wms(["red cat"], ["dog"], stopwords=words) for words in (["Cat", "a"], {"a", "cat"}))
-    assert one == other
 
 
 def test_idf_from_the_corpus_is_the_table_of_this_calls_references(tmp_path: Path) -> None:
@@ -523,44 +393,24 @@ def test_idf_masses_are_counts_times_inverse_document_frequencies() -> None:
     assert weights_of(movers.sms, TEXTS[10], idf=table) == pytest.approx(expected)
 
 
-def test_norm_masses_are_counts_times_lengths_of_vectors() -> None:
-    words = list(dict.fromkeys(slow_words(TEXTS[10])))
-    lengths = np.linalg.norm(load_encoder("wordllama").vectors(words)[0], axis=1)
-    raw = lengths * [slow_words(TEXTS[10]).count(word) for word in words]
-    expected = dict(zip(words, (raw / raw.sum()).tolist(), strict=True))
-    assert weights_of(movers.wms, TEXTS[10], weights="norm") == pytest.approx(expected, rel=1e-5)
-
-
 def test_uniform_masses_are_equal() -> None:
     found = weights_of(movers.swms, TEXTS[10], weights="uniform", sentence_weights="uniform")
     assert list(found.values()) == pytest.approx([1 / 10] * 5 + [1 / 6] * 3)
 
 
-def test_a_text_without_mass_weighs_its_units_alike_and_warns() -> None:
-    with pytest.warns(UserWarning, match="wms: a text has no mass under these weights"):
-        found = weights_of(movers.wms, "cat dog cat", idf=IdfTable({"cat": 4, "dog": 4}, 4))
-    assert found == pytest.approx({"cat": 0.5, "dog": 0.5})
-
-
-def test_a_table_keeps_its_scores_whatever_else_is_scored() -> None:
-    table = IdfTable.build(slow_words(text) for text in TEXTS)
-    together = movers.wms(TEXTS[:4], TEXTS[4:8], idf=table)["scores"]
-    alone = [movers.wms([TEXTS[row]], [TEXTS[row + 4]], idf=table)["score"] for row in range(4)]
-    assert alone == pytest.approx(together, abs=1e-6)
-
-
 def test_cosine_distance_and_unit_vectors_are_what_they_say() -> None:
     words = load_encoder("wordllama").vectors(["cat", "dog"])[0].astype(np.float64)
     cosine = float(cdist(words[:1], words[1:], "cosine")[0, 0])
-    assert movers.wms(["cat"], ["dog"], distance="cosine")["score"] == pytest.approx(math.exp(-cosine), abs=1e-6)
+    assert movers.wms(["cat"], ["dog"], distance="cosine")["distances"] == pytest.approx([cosine], abs=1e-6)
     chord = math.sqrt(2 * cosine)
-    assert movers.wms(["cat"], ["dog"], normalize=True)["score"] == pytest.approx(math.exp(-chord), abs=1e-6)
+    assert movers.wms(["cat"], ["dog"], normalize=True)["distances"] == pytest.approx([chord], abs=1e-6)
 
 
 def test_options_of_reading_decide_what_is_a_unit() -> None:
-    assert list(weights_of(movers.wms, A)) == "old bank sold red boats twice rained heavily".split()
+    words = "old bank sold red boats twice rained heavily".split()
+    assert list(weights_of(movers.wms, A, keep_numbers=False)) == words
     assert "Boats" in weights_of(movers.wms, A, lowercase=False)
-    assert {"3", "1998"} <= set(weights_of(movers.wms, A, keep_numbers=True))
+    assert {"3", "1998"} <= set(weights_of(movers.wms, A))
     assert "!" in weights_of(movers.wms, A, punctuation=False)
     assert {"the", "was"} <= set(weights_of(movers.wms, A, stopwords=None))
     assert "bank" not in weights_of(movers.wms, A, stopwords=["Bank"])
@@ -572,11 +422,11 @@ def test_a_sentence_encoder_takes_the_place_of_the_mean_of_words(tiny_bert: Any)
     one, other = "The cat sat on the mat.", "A big dog runs."
     encoder = load_encoder(tiny_bert)
     x, y = encoder.sentence_vectors([one, other]).astype(np.float64)
-    expected = math.exp(-float(np.linalg.norm(x - y)))
+    expected = float(np.linalg.norm(x - y))
     for words in ("wordllama", tiny_bert):
         result = movers.sms([one], [other], model=words, sentence_encoder=tiny_bert)
-        assert result["score"] == pytest.approx(expected, abs=1e-6)
-        assert f"|sentvec:{encoder.identity}|" in result["signature"]
+        assert result["distances"] == pytest.approx([expected], abs=1e-6)
+        assert f"|sentvec:{encoder.identity}-float32|" in result["signature"]
     mean, encoded = (movers.swms([one], [other], model=tiny_bert, sentence_encoder=s) for s in (None, tiny_bert))
     assert abs(mean["score"] - encoded["score"]) > 1e-6
 
@@ -604,8 +454,8 @@ def test_contextual_words_are_means_of_layers_and_sub_words(tiny_bert: Any, laye
     x = slow_word_vector(tiny_bert, "It is Heavy.", "heavy", layers)  # cut into letters by this tokenizer
     ys = [slow_word_vector(tiny_bert, "The cat sat.", word, layers) for word in ("cat", "sat")]
     expected = sum(float(np.linalg.norm(x - y)) for y in ys) / 2
-    found = movers.wms(["It is Heavy."], ["The cat sat."], model=tiny_bert, layer=layer)["score"]
-    assert -math.log(found) == pytest.approx(expected, rel=1e-4)
+    found = movers.wms(["It is Heavy."], ["The cat sat."], model=tiny_bert, layer=layer)["distances"]
+    assert found == pytest.approx([expected], rel=1e-4)
 
 
 @pytest.mark.parametrize(("context", "passage"), [("text", "It is heavy. Boxes sold."), ("sentence", "Boxes sold.")])
@@ -638,63 +488,21 @@ def test_texts_longer_than_the_window_are_counted_when_cut_and_read_whole_otherw
 # What cannot be meant
 
 
-@every_metric
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (
-            {"stop_words": None},
-            TypeError,
-            r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options:",
-        ),
-        ({"n_gram": 2}, TypeError, "unknown option 'n_gram'.*valid options: batch_tokens, context, device"),
-        ({"weights": "tf"}, ValueError, "weights: expected one of 'count', 'uniform', 'idf', 'norm', but got 'tf'"),
-        ({"sentence_weights": "norm"}, ValueError, "sentence_weights: expected one of 'count', 'uniform', 'idf'"),
-        ({"multi_ref": "min"}, ValueError, "multi_ref: expected one of 'max', 'mean', but got 'min'"),
-        ({"distance": "manhattan"}, ValueError, "distance: expected one of 'euclidean', 'cosine'"),
-        ({"context": "word"}, ValueError, "context: expected one of 'sentence', 'text'"),
-        ({"layer": "best"}, ValueError, "layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number"),
-        ({"truncation": True}, ValueError, "truncation: expected one of 'window', 'error', 'cut', but got True"),
-        ({"dtype": "int8"}, ValueError, "dtype: expected one of 'float32', 'float16', 'bfloat16'"),
-        ({"device": 0}, TypeError, "device: expected 'auto', 'cpu'"),
-        ({"lowercase": "yes"}, ValueError, "lowercase: expected one of True, False, but got 'yes'"),
-        ({"normalize": None}, ValueError, "normalize: expected one of True, False, but got None"),
-        ({"threads": 0}, ValueError, "threads: expected a whole number above zero, but got 0"),
-        ({"window": -5}, ValueError, "window: expected a whole number above zero"),
-        ({"batch_tokens": 1.5}, ValueError, "batch_tokens: expected a whole number above zero"),
-        ({"progress": "on"}, ValueError, "progress: expected one of None, True, False"),
-        ({"lang": ""}, ValueError, "lang: expected a language code"),
-        ({"stopwords": "german"}, ValueError, "stopwords: expected 'english', None or a list of words, but got 'ger"),
-        ({"stopwords": zip("a", strict=False)}, TypeError, "stopwords: expected 'english', None or a list of words"),
-        ({"return_alignment": "yes"}, ValueError, "return_alignment: expected one of True, False, but got 'yes'"),
-        ({"idf": 3}, TypeError, "idf: expected 'corpus', a saved table's path or an IdfTable, but got 3"),
-        ({"idf": (IdfTable({}, 1), IdfTable({}, 2))}, TypeError, "idf: expected one table for both sides, but got 2"),
-        ({"idf": IdfTable({1: 1}, 1, "tokens", "x")}, ValueError, "idf: expected a table of words, but got one of tok"),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-)
-def test_wrong_options_are_refused_by_name(
-    metric: Metric, options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=rf"^{metric.__name__}: {message}"):
-        metric(["cat"], ["dog"], **options)
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("wms", {"weights": "idf"}, "wms: weights: 'idf' needs a table"),
         ("swms", {"sentence_weights": "idf"}, "'idf' needs a table"),
-        ("wms", {"weights": "count", "idf": "corpus"}, "wms: idf: a table is given, but weights='count'"),
         ("wms", {"weights": "uniform", "idf": "corpus"}, "wms: idf: a table is given, but weights='uniform'"),
         ("sms", {"sentence_weights": "uniform", "idf": "corpus"}, "sms: idf: a table is given"),
         ("swms", {"weights": "norm", "idf": "corpus"}, "swms: idf: a table is given"),
-        ("wms", {"sentence_encoder": "all-MiniLM-L6-v2"}, "wms: sentence_encoder: wms compares words only; use sms"),
+        ("wms", {"sentence_encoder": "all-MiniLM-L6-v2"}, "wms: unknown option 'sentence_encoder'; valid options:"),
+        ("sms", {"weights": "norm"}, "sms: unknown option 'weights'"),
+        ("sms", {"sentence_weights": "norm"}, "sms: sentence_weights: expected one of 'count', 'uniform', 'idf', but"),
         ("sms", {"sentence_encoder": "wordllama"}, "sms: sentence_encoder: expected a contextual encoder, but wordll"),
     ],
 )
 def test_contradictions_are_errors(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         getattr(movers, name)(["cat"], ["dog"], **options)
 
 
@@ -703,47 +511,23 @@ def test_words_and_sentences_in_one_bag_need_one_space(tiny_bert: Any) -> None:
         movers.swms(["cat"], ["dog"], sentence_encoder=tiny_bert)
 
 
-def test_a_missing_table_is_said_to_be_missing() -> None:
-    with pytest.raises(FileNotFoundError, match="idf: .* no file nowhere.json"):
-        movers.wms(["cat"], ["dog"], idf="nowhere.json")
-
-
-def test_a_layer_the_model_does_not_have_is_refused(tiny_bert: Any) -> None:
-    with pytest.raises(ValueError, match="layer: expected a number from -7 to 6 .* but got 9"):
-        movers.wms(["cat"], ["dog"], model=tiny_bert, layer=9)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
-# The registry, and encoders of one's own
+# Encoders of one's own
 
 
-@pytest.mark.parametrize("name", ["wms", "sms", "swms"])
-def test_the_registry_leads_to_the_same_metric(name: str) -> None:
-    metric = find_metric(name)
-    assert METRICS[name] is metric and metric.function is getattr(movers, name)
-    result = metric.scorer({"normalize": True}).score(TEXTS[:2], [[TEXTS[2]], [TEXTS[3]]])
-    assert result == metric.function(TEXTS[:2], TEXTS[2:4], normalize=True)
-    with pytest.raises(TypeError, match=f"{name}: unknown option 'modle' \\(did you mean 'model'"):
-        metric.options({"modle": 1})
-
-
-def test_a_stream_without_its_references_cannot_build_a_table() -> None:
-    with pytest.raises(ValueError, match="wms: idf: 'corpus' needs the texts of the whole call; pass an IdfTable here"):
-        find_metric("wms").scorer({"idf": "corpus"})
-
-
-def test_an_encoder_of_ones_own_needs_only_vectors_and_a_name() -> None:
+def test_an_encoder_of_ones_own_needs_only_vectors_and_a_name_not_even_a_hash() -> None:
     table = tiny_table(["cat", "dog", "red"])
 
     class Mine:
         identity = "mine-4"
         dimension = 4
+        __hash__ = None  # type: ignore[assignment]  # nothing may need it as a key
 
         def vectors(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
             known = np.array([word in table for word in words], dtype=bool)
             return np.array([table.get(word, [0.0] * 4) for word in words], dtype=np.float32).reshape(-1, 4), known
 
-    result = movers.wms(["red cat"], ["dog unknown"], model=Mine())
+    result = movers.wms(["red cat"], ["dog unknown"], model=Mine(), temperature=1)
     mean = np.mean(cdist([table["red"], table["cat"]], [table["dog"]]))
     assert result["score"] == pytest.approx(math.exp(-mean), abs=1e-6)
     assert result["signature"].startswith("wms|emb:mine-4|")

