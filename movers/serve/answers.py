@@ -38,11 +38,12 @@ LIMITS = Limits()
 # --- the form --------------------------------------------------------------------------------------------------------
 
 #: Options that concern the machine, not the score, or that a page decides.
-_HIDDEN = {"device", "dtype", "batch_tokens", "threads", "progress", "return_alignment", "shared_pass"}
+_HIDDEN = {"device", "dtype", "batch_tokens", "threads", "progress", "return_alignment", "shared_pass", "max_cells"}
 #: A visitor chooses among these, and cannot name files of the server.
-_OFFERED: dict[str, tuple[str | None, ...]] = {
+_OFFERED: dict[str, tuple[str | bool | None, ...]] = {
     "model": ("wordllama", "all-MiniLM-L6-v2"),
     "idf": (None, "corpus"),
+    "rescale": (True, False),
     "sentence_encoder": (None, "all-MiniLM-L6-v2"),
 }
 
@@ -74,7 +75,7 @@ def form_rows(name: str) -> list[FormRow]:
     """The options that a page offers, made from the metric's options.
 
     >>> [row.name for row in form_rows("reference_free_summary_quality")]
-    ['doc_reduce']
+    ['doc_reduce', 'preset', 'unescape']
     """
     return [row for option in option_rows(find_metric(name).options_class) if (row := _form_row(name, option))]
 
