@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from movers.version import VERSION
 
 if TYPE_CHECKING:
-    from movers import hooks
+    from movers import hooks, rewards
     from movers.encoders import SharedPass, load_encoder
     from movers.errors import InputError
     from movers.paths import module_path
@@ -48,7 +48,7 @@ _HOMES = {
     "swms": "movers.scores.clark",
     "wms": "movers.scores.clark",
 }
-_MODULES = ("hooks",)
+_MODULES = ("hooks", "rewards")
 __all__ = [
     "IdfTable",
     "InputError",
@@ -64,6 +64,7 @@ __all__ = [
     "mover_distance",
     "moverscore",
     "reference_free_summary_quality",
+    "rewards",
     "score_many",
     "sms",
     "swms",

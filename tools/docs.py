@@ -35,7 +35,12 @@ plugins:
       handlers:
         python:
           paths: ["{checkout}"]
-          options: {{docstring_style: numpy, force_inspection: true, show_root_heading: true, show_source: false}}
+          options:
+            docstring_style: numpy
+            force_inspection: true
+            show_root_heading: true
+            show_source: false
+            filters: ["!^_"]
 markdown_extensions: [tables, fenced_code]
 nav:
   - movers: index.md
