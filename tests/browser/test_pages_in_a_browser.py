@@ -53,7 +53,7 @@ def wait_for_count(page: Any, locator: Any, seconds: float = 5) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ("wms", "moverscore") else pytest.param(name, marks=pytest.mark.slow) for name in METRICS]
+    "name", [name if name == "wms" else pytest.param(name, marks=pytest.mark.slow) for name in METRICS]
 )
 def test_a_person_scores_a_pair_with_each_metric_and_sees_its_picture(name: str, page: Any) -> None:
     choose(page, name)
