@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import unicodedata
 import warnings
 from typing import Any
@@ -302,3 +303,24 @@ def test_an_apostrophe_before_a_vowel_is_no_part_of_the_word() -> None:
     assert [word for word, _, _ in token_spans("‘Yes’ and 'apple' — l'amour")] == [
         *("‘", "Yes", "’", "and", "'", "apple", "'", "—", "l'amour")
     ]
+
+
+def test_a_long_line_has_the_sentences_that_it_has_in_parts() -> None:
+    sentences = [f'Dr. Smith paid ${number}.50 for "good. soup" at 5 p.m. with J. R. Jones!' for number in range(300)]
+    assert split_sentences(" ".join(sentences)) == sentences
+    unbroken = "word " * 3000 + "end."
+    assert split_sentences(f"Short one. {unbroken} Another.") == ["Short one.", unbroken, "Another."]
+
+
+@pytest.mark.parametrize("line", ["“" * 200_000, "(" * 200_000, "“a. " * 50_000, "x" * 200_000])
+def test_the_time_for_a_line_does_not_grow_with_its_square(line: str) -> None:
+    begun = time.process_time()
+    sentences = split_sentences(line)
+    assert time.process_time() - begun < 3.0
+    assert "".join("".join(sentences).split()) == "".join(line.split())
+
+
+def test_lists_of_stop_words_are_named_apart() -> None:
+    lists = [["new york"], ["new", "york"], ["new", "york "], ['new", "york'], []]
+    assert len({name_stop_words(words) for words in lists}) == len(lists)
+    assert name_stop_words(["a", "b"]) == name_stop_words(("B", "a")) and name_stop_words(None) is None
