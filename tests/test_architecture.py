@@ -38,12 +38,13 @@ ALLOWED: dict[str, set[str]] = {
     "registry": {*_CORE, "quality"},
     "baseline": _METRICS,
     "agreement": _METRICS,
-    "pictures": _METRICS,
+    "papers": set(),
+    "pictures": {*_METRICS, "papers"},
     "rewards": {*_METRICS, "agreement", "quality", "training"},  # lexical rewards, splits, the loop
     "hooks": {*_METRICS, "rewards"},
     "module": _METRICS,
     "engines": _METRICS,
-    "serve": {*_METRICS, "baseline", "paths", "pictures"},
+    "serve": {*_METRICS, "baseline", "papers", "paths", "pictures"},
     "cli": {
         *_METRICS,
         "agreement",
