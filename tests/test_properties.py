@@ -157,7 +157,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("config.json", "record.json"):
         (changed / name).write_bytes((shipped / name).read_bytes())
     weights = load_file(shipped / "model.safetensors")
-    save_file({name: np.asarray(value * np.float32(0.9)) for name, value in weights.items()}, changed / "model.safetensors")
+    save_file(
+        {name: np.asarray(value * np.float32(0.9)) for name, value in weights.items()}, changed / "model.safetensors"
+    )
     return path
 
 
