@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders import Encoder
 from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
@@ -177,6 +178,9 @@ class WordText(Protocol):
 class WordReader(Protocol):
     """Gives distinct texts back as words with vectors."""
 
+    @property
+    def encoder(self) -> Encoder: ...
+
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, WordText]]: ...
 
 
@@ -230,7 +234,9 @@ class StaticText:
     @property
     def unknown(self) -> bool:
         rows = self.entries.unknown
-        return any((code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces)
+        return not self.entries.all_known and any(
+            (code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces
+        )
 
     @property
     def blank(self) -> bool:

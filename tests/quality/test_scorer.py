@@ -319,3 +319,12 @@ def test_agreement_with_people_on_ten_documents(judged: Any) -> None:
         people = [sum(chosen[place]["scores"].values()) for place in places]
         found.append(spearmanr(scores[places], people)[0])
     assert np.mean(found) > 0.25
+
+
+@pytest.mark.filterwarnings("ignore:.*the encoder does not know")
+def test_rows_with_unknown_pieces_are_counted_and_not_taken_for_a_copy() -> None:
+    documents = ["ฉันรักแมว", "สวัสดีชาวโลก"]
+    result = quality(documents, documents[::-1])
+    assert result["n_unknown"] == 2
+    alignment = quality(documents[:1], documents[1:], return_alignment=True)["alignments"][0][0]
+    assert alignment["summary"][0]["token_match"] < 0.3
