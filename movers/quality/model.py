@@ -170,11 +170,13 @@ def _card(config: ModelConfig, record: TrainingRecord) -> str:
     sources = [", ".join(text for text in one.values() if isinstance(text, str)) for one in data["sources"]]
     sides = ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
     test = ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items())
+    faults = f"negative samples: {options['negatives']}, {options['fakes']} per document"
+    if config["head"] == "aspects":
+        faults = "learned from sound and spoiled sentences"
     return f"""# A model of {_METRIC}
 
 Scores a summary against its document in [0, 1]. Text to vector: {config["unit"]} of `{config["encoder"]}`; head: \
-{config["head"]}; negative samples: {options["negatives"]}, {options["fakes"]} per document; {record["parameters"]:,} \
-trained parameters.
+{config["head"]}; {faults}; {record["parameters"]:,} trained parameters.
 
 Trained on {"; ".join(sources) or "not stated"}: {data["documents"]:,} documents (digest `{data["digest"][:16]}`), \
 split by document: {sides}.

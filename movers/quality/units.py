@@ -8,6 +8,7 @@ Bao et al. 2020, sections 2.1 and 3.2, turn texts into vectors in three ways: st
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -151,6 +152,11 @@ def encode_units(
         kept = ~encoded.tokens.special
         tokens, ids = unit_rows(encoded.vectors[kept, half:]), encoded.tokens.ids[kept]
         unknown = bool(encoded.tokens.unknown.any())
+        for place in np.flatnonzero(
+            encoded.tokens.unknown[kept]
+        ):  # unknown pieces share an id: tell them by their text
+            begin, end = encoded.tokens.starts[kept][place], encoded.tokens.ends[kept][place]
+            ids[place] = 2**30 | zlib.crc32(units[index][begin:end].encode()) >> 2
         yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, ids, unknown)
 
 
