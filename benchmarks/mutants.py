@@ -32,7 +32,7 @@ TIMEOUT = 300.0  # seconds; an edit that makes a loop endless is caught too
 TESTS: dict[str, list[str]] = {
     "movers/transport.py": ["tests/test_transport.py"],
     "movers/weights.py": ["tests/test_weights.py", "tests/scores/test_clark.py"],
-    "movers/scores/bags.py": ["tests/scores/test_clark.py"],
+    "movers/scores/bags.py": ["tests/scores/test_bags.py"],
     "movers/scores/bertscore.py": ["tests/scores/test_bertscore.py"],
     "movers/scores/clark.py": ["tests/scores/test_clark.py"],
     "movers/scores/engine.py": ["tests/scores/test_engine.py"],

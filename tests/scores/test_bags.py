@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+
+from movers.scores.bags import Bag, alignment_of
+
+
+class Named:
+    """Units that are told by their names."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def vectors(self) -> np.ndarray:
+        return np.zeros((len(self.names), 1), np.float32)
+
+    def keys(self) -> list[str]:
+        return [*self.names]
+
+    def describe(self) -> list[dict[str, object]]:
+        return [{"text": name} for name in self.names]
+
+
+def test_an_alignment_holds_what_moves_and_the_shares_of_the_masses() -> None:
+    first, second = Bag(Named("a", "b"), np.array([1.0, 3.0])), Bag(Named("c"), np.array([0.5]))
+    flow, costs = np.array([[0.25], [0.0]]), np.array([[2.0], [9.0]])
+    assert alignment_of(first, second, flow, costs, 0.5) == {
+        "distance": 0.5,
+        "prediction": [{"text": "a", "weight": 0.25}, {"text": "b", "weight": 0.75}],
+        "reference": [{"text": "c", "weight": 1.0}],
+        "flows": [{"i": 0, "j": 0, "mass": 0.25, "cost": 2.0}],
+    }
