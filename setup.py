@@ -23,6 +23,7 @@ REQUIRES = [
     "safetensors>=0.4.3",  # weights without pickle
     "threadpoolctl>=3.2",  # keeps NumPy's BLAS from starting threads inside our threads
     "tqdm>=4.66",  # progress bars
+    "filelock>=3.13",  # one process at a time fills the cache
     "torch>=2.4",  # contextual encoders; unpinned here so that GPU builds are free to be chosen
     "transformers>=4.48",  # contextual encoders
     "datasets>=2.20",  # judged sets and training data
@@ -50,6 +51,7 @@ EXTRAS = {
     ],
     "test": [
         "pytest>=8",
+        "hypothesis>=6.100",  # property-based tests
         "ruff>=0.6",
         "mypy>=1.11",
         "build>=1.2",

@@ -8,6 +8,7 @@ and katakana in runs, as the default rules of UAX #29 have it. English clitics a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -57,8 +58,34 @@ def split_sentences(text: str, lang: str = "en") -> list[str]:
     sentences = []
     for line in text.splitlines():
         if line and not line.isspace():
-            sentences += [stripped for part in sentencex.segment(lang, line) if (stripped := part.strip())]
+            sentences += [stripped for part in _segment(line, lang) if (stripped := part.strip())]
     return sentences
+
+
+_SEGMENT = 4096  # characters; the segmenter's time grows with the square of what it is given
+
+
+def _segment(line: str, lang: str) -> list[str]:
+    """Sentences of a line. A long line is given to the segmenter in parts, each from the last boundary found."""
+    if len(line) <= _SEGMENT:
+        return list(sentencex.segment(lang, line))
+    found: list[str] = []
+    begun = ""  # of a sentence whose end has not been found
+    position = 0
+    while position < len(line):
+        end = position + _SEGMENT
+        space = line.rfind(" ", position, end)
+        if end < len(line) and space > position:
+            end = space + 1  # not inside a word
+        parts = list(sentencex.segment(lang, line[position:end]))
+        if end >= len(line):
+            return [*found, begun + parts[0], *parts[1:]]
+        if len(parts) > 1:  # the last one may go on
+            found += [begun + parts[0], *parts[1:-1]]
+            begun, position = "", end - len(parts[-1])
+        else:
+            begun, position = begun + line[position:end], end
+    return [*found, begun]
 
 
 def sentence_spans(text: str, lang: str = "en") -> list[tuple[int, int]]:
@@ -170,7 +197,7 @@ def name_stop_words(stopwords: object) -> str | None:
     """How a signature names them: by name, or a list by its digest."""
     if stopwords is None or isinstance(stopwords, str):
         return stopwords
-    return f"list-{short_digest(' '.join(sorted(stop_words(stopwords))))}"
+    return f"list-{short_digest(json.dumps(sorted(stop_words(stopwords))))}"
 
 
 # ISO 639-1, and languages with a Wikipedia that have a three-letter code only.

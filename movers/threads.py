@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     from threadpoolctl import LibController, ThreadpoolController
 
-__all__ = ["chunks", "default_threads", "one_blas_thread", "threaded_map"]
+__all__ = ["CELLS", "CellBudget", "SafeLock", "chunks", "default_threads", "one_blas_thread", "solver_pool",
+           "solvers_at_work", "threaded_map"]  # fmt: skip
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_POOL = "movers-solver"  # how its threads are called
 
 
 def default_threads() -> int:
@@ -27,6 +31,70 @@ def default_threads() -> int:
         return max(1, os.cpu_count() or 1)
 
 
+class SafeLock:
+    """A lock that a forked child finds open: the thread that held it does not exist there."""
+
+    _all: ClassVar[weakref.WeakSet[SafeLock]] = weakref.WeakSet()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        SafeLock._all.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+    @classmethod
+    def renew_all(cls) -> None:
+        for lock in list(cls._all):
+            lock._lock = threading.Lock()
+
+
+class CellBudget:
+    """Bounds the cost matrices that are in memory over all threads of the process."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self._changed = threading.Condition()
+        self._held = 0
+
+    @contextmanager
+    def hold(self, cells: int, limit: int) -> Iterator[None]:
+        """Wait until no more than `limit` cells are held together with these; a single matrix never waits for itself.
+
+        >>> with CellBudget().hold(100, 50):
+        ...     pass
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._held or self._held + cells <= limit)
+            self._held += cells
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= cells
+                self._changed.notify_all()
+
+
+CELLS = CellBudget()
+
+
+def _after_fork() -> None:
+    """In a forked child: locks are open, nothing is held, and torch does without its pool of threads.
+
+    The threads of that pool do not exist in the child, so that work handed to them would never be done.
+    """
+    SafeLock.renew_all()
+    CELLS.renew()
+    _HOLD.forget()
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+
+
 class _BlasHold:
     """Limits OpenBLAS to one thread while at least one caller holds it, and restores what it was before the first.
 
@@ -35,7 +103,7 @@ class _BlasHold:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = SafeLock()
         self._holders = 0
         self._controller: ThreadpoolController | None = None
         self._before: list[tuple[LibController, int]] = []
@@ -61,8 +129,14 @@ class _BlasHold:
                 for library, count in self._before:
                     library.set_num_threads(count)
 
+    def forget(self) -> None:
+        """In a forked child: those who held it are not there."""
+        self._holders = 0
+
 
 _HOLD = _BlasHold()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager
@@ -95,6 +169,24 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield part
 
 
+@contextmanager
+def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
+    """Threads to solve in, even if it is one: the calling thread stays free to be interrupted.
+
+    After an interrupt nobody waits for what the threads have begun.
+    """
+    pool = ThreadPoolExecutor(default_threads() if threads is None else threads, thread_name_prefix=_POOL)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def solvers_at_work() -> bool:
+    """Whether threads of a pool are still solving; the interpreter would wait for them before it exits."""
+    return any(thread.name.startswith(_POOL) for thread in threading.enumerate())
+
+
 def threaded_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None, chunk: int = 32
 ) -> Iterator[Result]:
@@ -106,11 +198,8 @@ def threaded_map(
     [0, 1, 4, 9, 16]
     """
     threads = default_threads() if threads is None else threads
-    if threads == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(threads, thread_name_prefix="movers") as pool:
-        in_flight: deque[Future[list[Result]]] = deque()
+    in_flight: deque[Future[list[Result]]] = deque()
+    with solver_pool(threads) as pool:
         for part in chunks(items, chunk):
             in_flight.append(pool.submit(_run_chunk, function, part))
             if len(in_flight) > 4 * threads:

@@ -89,8 +89,8 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
 
 
 def unit_rows(x: NDArray[Real]) -> NDArray[Real]:
-    """Rows of x scaled to length 1; zero rows stay zero."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", x, x))
+    """Rows of x scaled to length 1; zero rows stay zero. Lengths in double: squares of large numbers would overflow."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
     return np.asarray(x / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=x.dtype)
 
 

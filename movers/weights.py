@@ -9,7 +9,7 @@ import os
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -69,6 +69,12 @@ class IdfTable:
     documents: int
     keys: Keys = "words"
     tokenizer: str | None = None
+
+    def __post_init__(self) -> None:
+        if not all(0 <= count <= self.documents for count in self.frequencies.values()):
+            raise InputError(
+                f"IdfTable: expected each key in 0 to {self.documents} documents; masses would be negative"
+            )
 
     @classmethod
     def build(
@@ -141,6 +147,28 @@ class Corpus(NamedTuple):
 
     predictions: Iterable[str]
     references: Iterable[Sequence[str]]
+
+    def cleaned(self, clean: Callable[[str], str]) -> Corpus:
+        """The same texts as a metric reads them."""
+        return Corpus(_Cleaned(self.predictions, clean), _CleanedGroups(self.references, clean))
+
+
+@dataclass(frozen=True)
+class _Cleaned:
+    texts: Iterable[str]
+    clean: Callable[[str], str]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.clean, self.texts)
+
+
+@dataclass(frozen=True)
+class _CleanedGroups:
+    groups: Iterable[Sequence[str]]
+    clean: Callable[[str], str]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return ([self.clean(text) for text in group] for group in self.groups)
 
 
 class Tables(NamedTuple):
@@ -220,7 +248,8 @@ def weigh(kind: str, counts: Masses, units: Units, table: IdfTable | None) -> Ma
         assert table is not None
         return counts * table(units.keys())
     if kind == "norm":
-        return counts * np.linalg.norm(units.vectors(), axis=1)
+        vectors = units.vectors()
+        return counts * np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     return counts
 
 

@@ -19,10 +19,10 @@ _BASIS = {"errors", "version", "signature"}
 _CORE = {*_BASIS, "encoders", "inputs", "io", "scores", "texts", "threads", "transport", "weights"}
 _METRICS = {*_CORE, "registry"}
 ALLOWED: dict[str, set[str]] = {
-    "_pot": set(),
+    "threads": set(),
+    "_pot": {"threads"},
     "errors": set(),
     "version": set(),
-    "threads": set(),
     "signature": {"version"},
     "inputs": {"errors"},
     "io": {"errors"},
@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "texts": {"errors", "signature"},
     "transport": {"_pot", "errors"},
     "weights": {"errors", "io", "signature"},
-    "encoders": {*_BASIS, "io"},
+    "encoders": {*_BASIS, "io", "threads"},
     "scores": _CORE,
     "training": _CORE,
     "quality": {*_CORE, "training"},

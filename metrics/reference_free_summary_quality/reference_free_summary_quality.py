@@ -31,15 +31,19 @@ _KWARGS_DESCRIPTION = """
         model (str, path or QualityModel; default 'shipped'): `shipped`, or a folder that `movers train quality` wrote.
         doc_reduce ('mean', 'sum'; default 'mean'): how the scores against several documents become one; `mean` stays in
             [0, 1], `sum` is the paper's.
-        device (str or None; default 'auto'): where a contextual model runs: `auto`, `cpu`, `cuda`, `mps` or a torch
-            device.
-        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model.
+        device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
+            or a torch device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
+            batches agree within 1e-6 in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
         threads (int or None; default None): threads that compare texts; all processors by default.
         progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
 
     Returns:
         score: mean of `scores`.
@@ -49,6 +53,7 @@ _KWARGS_DESCRIPTION = """
         n_empty: rows in which a text is blank.
         n_unfiltered: always 0, nothing is filtered.
         n_truncated: always 0, nothing is cut.
+        n_unknown: rows with words or pieces that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:
@@ -79,7 +84,7 @@ class ReferenceFreeSummaryQuality(TextMetric):
         self, *, predictions, sources,
         # options: written by `make cards`
         model="shipped", doc_reduce="mean", device="auto", dtype="float32", batch_tokens=None, threads=None,
-        progress=None, return_alignment=False,
+        progress=None, return_alignment=False, preset=None, unescape=False,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

@@ -1,15 +1,14 @@
 """POT's compiled solver, loaded without importing all of POT.
 
-`ot.emd` spends three times as long in Python as in C at the size of a sentence, and `import ot` takes seconds because
-it imports every tensor library it finds. So the compiled module is loaded alone, tried once on a problem whose solution
-is known, and `ot.emd` takes its place if anything about it is not as expected.
+`ot.emd` spends three times as long in Python as in C at the size of a sentence, and `import ot` takes seconds: it
+imports every tensor library it finds. So the compiled module is loaded alone, tried once on a problem whose solution is
+known, and `ot.emd` takes its place if anything about it is not as expected.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-import threading
 from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
@@ -17,6 +16,8 @@ from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
+
+from movers.threads import SafeLock
 
 __all__ = ["OPTIMAL", "Kernel", "emd_kernel"]
 
@@ -38,7 +39,7 @@ def emd_kernel() -> Kernel:
 
 
 _KERNEL: Kernel | None = None
-_KERNEL_LOCK = threading.Lock()
+_KERNEL_LOCK = SafeLock()
 
 
 def _find_kernel() -> Kernel:

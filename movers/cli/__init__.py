@@ -53,14 +53,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("MOVERS_DEBUG"):
             raise
         print(f"movers: error: {error}", file=sys.stderr)
-        return 2
+        return _end(2)
     except KeyboardInterrupt:
         print("movers: interrupted", file=sys.stderr)
-        return 130
+        return _end(130)
+    except SystemExit as exit:  # terminated
+        raise SystemExit(_end(int(str(exit.code)))) from None
     except BrokenPipeError:  # the reader of our output wants no more: `movers … | head`
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
         return 141
+
+
+def _end(code: int) -> int:
+    """The exit code of a run that ends early; what it was writing is removed by now.
+
+    The interpreter would wait for threads that are still solving, which may take minutes: then the process ends here.
+    """
+    from movers.threads import solvers_at_work
+
+    if solvers_at_work():
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from movers.cli.arguments import Subparsers
 from movers.io import align_table, progress_bar
 from movers.registry import METRICS
 
+_SHORT = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_quality": "no reference"}
+
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
@@ -57,8 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     columns: dict[str, Sequence[float]] = {}
     for metric in progress_bar(desc="scoring", unit=" metrics", iterable=list(METRICS.values()), delay=0):
         other = texts["document"] if metric.compared_with == "sources" else texts["reference"]
-        columns[metric.name] = metric.function(predictions, [other] * len(predictions), progress=False)["scores"]
-    print("\n" + "\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
+        options = {} if metric.compared_with == "sources" else {"rescale": True}
+        compared = [other] * len(predictions)
+        columns[metric.name] = metric.function(predictions, compared, progress=False, **options)["scores"]
+    print("\nScores in percent: 100 is a text equal to the reference, unrelated texts scatter around 0.")
+    print("\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
     shown = texts["candidates"][1]
     result = METRICS["sms"].function([shown["text"]], [texts["reference"]], return_alignment=True, progress=False)
     print(f"\nWhich sentences sms matched for '{shown['name']}' (share of mass, candidate → reference):")
@@ -68,5 +73,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(names: Sequence[str], columns: Mapping[str, Sequence[float]]) -> list[str]:
-    rows = [[name, *(f"{scores[row]:.4g}" for scores in columns.values())] for row, name in enumerate(names)]
-    return align_table(["candidate", *columns], rows, range(1, len(columns) + 1))
+    rows = [[name, *(f"{100 * scores[row]:.0f}" for scores in columns.values())] for row, name in enumerate(names)]
+    return align_table(["candidate", *(_SHORT.get(name, name) for name in columns)], rows, range(1, len(columns) + 1))

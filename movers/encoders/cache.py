@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from movers.errors import InputError
 from movers.io import write_file
+from movers.threads import SafeLock
 
-__all__ = ["VECTORS", "VectorCache", "cache_folder", "file_digest", "folder_digest", "sha256_of"]
+__all__ = [
+    "VECTORS",
+    "VectorCache",
+    "cache_folder",
+    "file_digest",
+    "file_state",
+    "folder_digest",
+    "folder_state",
+    "locked_cache",
+    "sha256_of",
+]
+
+_CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
 
 
 def cache_folder() -> Path:
@@ -30,11 +44,56 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@contextmanager
+def locked_cache(name: str) -> Iterator[Path]:
+    """A folder of the cache for derived files, which one process at a time fills.
+
+    A folder that cannot be made or written is an error that names `MOVERS_CACHE`.
+    """
+    from filelock import FileLock
+
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / f"{name}.lock")
+        lock.acquire()
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    try:
+        yield folder
+    except OSError as error:
+        if error.errno in _CANNOT_WRITE:
+            raise _cannot_write(folder, error) from None
+        raise
+    finally:
+        lock.release()
+
+
+def _cannot_write(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cache: cannot write to {folder} ({error.strerror or error}): set MOVERS_CACHE to a folder that can be written"
+    )
+
+
+def file_state(path: Path) -> tuple[int, ...]:
+    """What changes when a file is changed or replaced, even by one of equal size and time."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def folder_state(folder: Path, patterns: tuple[str, ...]) -> tuple[object, ...]:
+    """What changes when one of the matching files in a folder does; nothing if there is no such folder."""
+    return tuple((path.relative_to(folder).as_posix(), file_state(path)) for path in _matching(folder, patterns))
+
+
+def _matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file, remembered by name, size and time of change: vector files have gigabytes."""
     path = path.resolve()
-    status = path.stat()
-    state = f"{status.st_size}-{status.st_mtime_ns}"
+    state = "-".join(map(str, file_state(path)))
     memory = cache_folder() / "digests" / f"{hashlib.sha256(str(path).encode()).hexdigest()[:32]}.json"
     try:
         known = json.loads(memory.read_text())
@@ -54,8 +113,8 @@ def file_digest(path: Path) -> str:
 def folder_digest(folder: Path, patterns: tuple[str, ...]) -> str:
     """SHA-256 over the names and contents of the files in `folder` that match."""
     total = hashlib.sha256()
-    for path in sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}):
-        total.update(f"{path.name}:{file_digest(path)}\n".encode())
+    for path in _matching(folder, patterns):
+        total.update(f"{path.relative_to(folder).as_posix()}:{file_digest(path)}\n".encode())
     return total.hexdigest()
 
 
@@ -80,7 +139,7 @@ class VectorCache:
         self.capacity = _default_capacity() if capacity is None else capacity
         self.size = 0
         self._values: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = SafeLock()
 
     def get(self, key: Hashable) -> object | None:
         with self._lock:

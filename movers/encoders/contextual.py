@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders.cache import VECTORS, VectorCache
+from movers.encoders.checks import check_vectors, surface_vectors
 from movers.encoders.layers import Aggregation
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
 from movers.errors import InputError
+from movers.threads import SafeLock
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,7 @@ class Tokens(NamedTuple):
     starts, ends : (n,) character offsets in the text; 0, 0 for special tokens
     words : (n,) number of the word a token belongs to, by the tokenizer's own word ids; −1 for special tokens
     special : (n,) whether it is a special token
+    unknown : (n,) whether the vocabulary has no piece for it
     """
 
     ids: NDArray[np.int64]
@@ -51,6 +53,7 @@ class Tokens(NamedTuple):
     ends: NDArray[np.int64]
     words: NDArray[np.int64]
     special: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]
 
 
 class EncodedText(NamedTuple):
@@ -109,6 +112,7 @@ class ContextualEncoder:
         self._tokenizer.no_padding()
         self.tokenizer_digest = hashlib.sha256(self._tokenizer.to_str().encode("utf-8")).hexdigest()[:16]
         self._prefix, self._suffix = self._special_frame()
+        self._unknown = self._unknown_ids(tokenizer.unk_token_id)
         self._pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0)
         self.max_window = window_limit(config, tokenizer)
         self.sentence_window = min(self.max_window, _SENTENCE_WINDOW.get(name, self.max_window))
@@ -116,12 +120,17 @@ class ContextualEncoder:
         self.states = int(layers) + 1 if layers else 0
         self.cache = cache
         # What tells this encoder's vectors from those of others in a cache they share.
-        self._key = (digest, self.tokenizer_digest, str(self.model.dtype), str(self.device))
-        self._lock = threading.Lock()
+        self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))
+        self._lock = SafeLock()
 
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+    @property
+    def dtype(self) -> str:
+        """Precision of the model, for signatures: a model that was handed over has its own."""
+        return str(self.model.dtype).removeprefix("torch.")
 
     def _special_frame(self) -> tuple[list[int], list[int]]:
         """Special tokens that the tokenizer puts before and after a text."""
@@ -130,6 +139,13 @@ class ContextualEncoder:
         if not body:
             return list(probe.ids), []
         return list(probe.ids[: body[0]]), list(probe.ids[body[-1] + 1 :])
+
+    def _unknown_ids(self, named: int | None) -> list[int]:
+        """Ids that stand for pieces the vocabulary lacks: what the tokenizer calls so, and what its algorithm gives."""
+        algorithm = self._tokenizer.model
+        given = getattr(algorithm, "unk_token", None)  # GPT-2 names its end of text so, which no text contains
+        ids = [named, self._tokenizer.token_to_id(given) if given else getattr(algorithm, "unk_id", None)]
+        return [int(number) for number in ids if number is not None]
 
     def window_for(self, window: int | None) -> int:
         """The window to use, with room for at least two tokens beside the special ones."""
@@ -156,7 +172,7 @@ class ContextualEncoder:
             offsets[before : total - after] = encoding.offsets
             words[before : total - after] = [-1 if word is None else word for word in encoding.word_ids]
             special[before : total - after] = False
-        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special)
+        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special, np.isin(ids, self._unknown) & ~special)
 
     def encode(
         self,
@@ -185,7 +201,7 @@ class ContextualEncoder:
         wanted = list(dict.fromkeys([aggregation, *extra]))
         chosen = [texts[index] for index in missing]
         for place, tokens, vectors, cut in self._forward(chosen, wanted, limit, batch_tokens, truncation):
-            results = [EncodedText(tokens, part, cut) for part in vectors]
+            results = [EncodedText(tokens, self._checked(chosen[place], tokens, part), cut) for part in vectors]
             for kind, result in zip(wanted, results, strict=True):
                 self.cache.put((self._key, kind, limit, truncation == "cut", chosen[place]), result, result.nbytes)
             yield missing[place], results[0]
@@ -197,14 +213,25 @@ class ContextualEncoder:
         limit = self.sentence_window if window is None else self.window_for(window)
         distinct = list(dict.fromkeys(texts))
         rows: dict[str, Vectors] = {}
-        for place, _, (vectors,), _ in self._forward(distinct, [Aggregation("last")], limit, batch_tokens, "window"):
-            mean = vectors.mean(axis=0, dtype=np.float64)
+        for place, tokens, parts, _ in self._forward(distinct, [Aggregation("last")], limit, batch_tokens, "window"):
+            mean = self._checked(distinct[place], tokens, parts[0]).mean(axis=0, dtype=np.float64)
             rows[distinct[place]] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
         if not rows:
             return np.zeros((0, int(self.model.config.hidden_size)), np.float32)
         return np.stack([rows[text] for text in texts])
 
     # -----------------------------------------------------------------------------------------------------------------
+
+    def _checked(self, text: str, tokens: Tokens, vectors: Vectors) -> Vectors:
+        """Finite vectors, in which every unknown piece has the direction of its own surface."""
+        vectors = check_vectors(self.identity, text, vectors, len(tokens.ids))
+        places = np.flatnonzero(tokens.unknown)
+        if len(places):
+            surfaces = [text[tokens.starts[place] : tokens.ends[place]] for place in places]
+            lengths = np.linalg.norm(vectors[places].astype(np.float64), axis=1)
+            vectors = vectors.copy()
+            vectors[places] = surface_vectors(surfaces, lengths, vectors.shape[1])
+        return vectors
 
     def _forward(
         self,
@@ -338,5 +365,5 @@ def _evaluating(model: PreTrainedModel) -> Iterator[None]:
 def _cut(tokens: Tokens, before: int, room: int, after: int) -> Tokens:
     total = len(tokens.ids)
     kept = np.r_[0 : before + room, total - after : total]
-    ids, starts, ends, words, special = tokens
-    return Tokens(ids[kept], starts[kept], ends[kept], words[kept], special[kept])
+    ids, starts, ends, words, special, unknown = tokens
+    return Tokens(ids[kept], starts[kept], ends[kept], words[kept], special[kept], unknown[kept])

@@ -5,24 +5,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import json
 import os
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, Union
 
-from movers.encoders.cache import folder_digest
-from movers.encoders.embedded import MINILM, MissingWeights, mpnet_folder
+from movers.encoders.cache import file_state, folder_digest, folder_state
+from movers.encoders.embedded import MINILM, MPNET, SETTINGS, MissingWeights, minilm_folder, mpnet_folder
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 from movers.errors import InputError
+from movers.threads import SafeLock
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["Encoder", "load_encoder", "load_static"]
+__all__ = ["Encoder", "find_device", "load_encoder", "load_static"]
 
 Encoder: TypeAlias = Union[StaticEncoder, "ContextualEncoder"]
 
@@ -31,14 +32,16 @@ _HUB_NAMES = {
     "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
 }
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
-_WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
+_MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines vectors
 
+# What metrics use of a contextual encoder.
+_CONTEXTUAL = ("identity", "dtype", "states", "tokenizer_digest", "window_for", "tokenize", "encode")
 _PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's; only those in use are worth keeping
 
 _static: dict[tuple[object, ...], StaticEncoder] = {}
 _contextual: dict[tuple[object, ...], ContextualEncoder] = {}
 _pairs: dict[tuple[int, int], ContextualEncoder] = {}
-_loading = threading.Lock()
+_loading = SafeLock()
 
 
 def load_encoder(
@@ -65,7 +68,8 @@ def load_encoder(
         if isinstance(model, StaticEncoder) or _is_contextual(model):
             return model
         raise InputError(
-            f"model: expected a name, a path, a (model, tokenizer) pair or an encoder, but got {type(model).__name__}"
+            "model: expected a name, a path, a (model, tokenizer) pair or an encoder (static: identity, dimension, "
+            f"vectors; contextual: {', '.join(_CONTEXTUAL)}), but got {type(model).__name__}"
         )
     name = _short_name(os.fspath(model))
     with _loading:
@@ -74,7 +78,7 @@ def load_encoder(
 
 
 def _is_contextual(model: object) -> TypeGuard[ContextualEncoder]:
-    return hasattr(model, "tokenize") and hasattr(model, "encode")
+    return all(hasattr(model, name) for name in _CONTEXTUAL)
 
 
 def _short_name(name: str) -> str:
@@ -98,8 +102,7 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
         return _static[key]
     path = Path(name)
     if path.is_file():
-        status = path.stat()
-        key = ("file", str(path.resolve()), status.st_size, status.st_mtime_ns)
+        key = ("file", str(path.resolve()), file_state(path))
         if key not in _static:
             _static[key] = VectorFile(path, progress)
         return _static[key]
@@ -110,7 +113,7 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
         raise InputError(f"model: {name!r} looks like a path, but there is no such file or folder")
     elif not _is_spacy_package(name):
         return None
-    key = ("spacy", name)
+    key = ("spacy", name, folder_state(path, ("meta.json", "vocab/*")))
     if key not in _static:
         _static[key] = SpacyVectors(name)
     return _static[key]
@@ -127,8 +130,8 @@ def _is_spacy_package(name: str) -> bool:
 
 
 def _find_contextual(name: str, device: str | None, dtype: str, progress: bool | None) -> ContextualEncoder:
-    place = _device(device)
-    key = (name, place, dtype, _folder_state(Path(name)))
+    place = find_device(device)
+    key = (name, place, dtype, folder_state(Path(name), _MODEL_FILES))
     if key not in _contextual:
         for stale in [other for other in _contextual if other[:3] == key[:3]]:
             del _contextual[stale]  # the weights the folder held before
@@ -136,22 +139,15 @@ def _find_contextual(name: str, device: str | None, dtype: str, progress: bool |
         model, tokenizer = _load_objects(source, dtype)
         model.to(place)
         if digest is None:
-            digest = getattr(model.config, "_commit_hash", None) or _parameter_digest(model)
+            digest = getattr(model.config, "_commit_hash", None) or _object_digest(model, tokenizer)
         from movers.encoders.contextual import ContextualEncoder
 
         _contextual[key] = ContextualEncoder(model, tokenizer, short, digest)
     return _contextual[key]
 
 
-def _folder_state(folder: Path) -> tuple[object, ...]:
-    """What changes when a model is saved again under the same name; nothing for names that are no folder."""
-    if not folder.is_dir():
-        return ()
-    files = sorted({path for pattern in _WEIGHT_FILES for path in folder.glob(pattern)})
-    return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
-
-
-def _device(device: str | None) -> str:
+def find_device(device: str | None) -> str:
+    """The torch device that the option `device` means; an error if it is not there."""
     import torch
 
     if device in (None, "auto"):  # None is how evaluate's bertscore says it
@@ -173,19 +169,16 @@ def _device(device: str | None) -> str:
 def _find_weights(name: str, progress: bool | None) -> tuple[str, str, str | None]:
     """Folder or Hub id to load from, short name, digest (None: ask the loaded model)."""
     short = name.removeprefix("sentence-transformers/")
-    if short == "all-MiniLM-L6-v2":
-        try:
-            return str(MINILM.locate().parent), short, MINILM.sha256
-        except MissingWeights:
-            return _HUB_NAMES[short], short, None
-    if short == "all-mpnet-base-v2":
-        try:
-            return str(mpnet_folder(progress=progress)), short, folder_digest(mpnet_folder(), ("model.safetensors",))
-        except MissingWeights:
-            return _HUB_NAMES[short], short, None
+    for known in (MINILM, MPNET):
+        if short == known.name:
+            try:
+                folder = minilm_folder() if known is MINILM else mpnet_folder(progress=progress)
+            except MissingWeights:
+                return _HUB_NAMES[short], short, None
+            return str(folder), short, known.identify(folder)
     path = Path(name)
     if path.is_dir():
-        return str(path), path.resolve().name, folder_digest(path, _WEIGHT_FILES)
+        return str(path), path.resolve().name, folder_digest(path, _MODEL_FILES)
     return name, name.rsplit("/", 1)[-1], None
 
 
@@ -249,7 +242,7 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     model: PreTrainedModel = pair[0]
     tokenizer: PreTrainedTokenizerBase = pair[1]
     # The digest is taken at every call: a model that is being trained is another encoder after each step.
-    digest = _parameter_digest(model)
+    digest = _object_digest(model, tokenizer)
     place = (id(model), id(tokenizer))  # the encoder kept under them holds both, so no other objects get these ids
     with _loading:
         found = _pairs.pop(place, None)
@@ -264,10 +257,17 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     return found
 
 
-def _parameter_digest(model: PreTrainedModel) -> str:
+def _object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """SHA-256 of what determines vectors: class, configuration and parameters of the model, and the tokenizer."""
     import torch
 
-    total = hashlib.sha256()
+    config = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    definition = {} if backend is None else json.loads(backend.to_str())
+    # How the caller last padded or cut a batch stays in the tokenizer, and changes no vector here.
+    definition.update(truncation=None, padding=None)
+    described = [type(model).__qualname__, config, definition, getattr(tokenizer, "unk_token_id", None)]
+    total = hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode())
     for name, value in sorted(model.state_dict().items()):
         total.update(name.encode())
         total.update(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
-import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,12 +17,14 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import cache_folder, file_digest
+from movers.encoders.cache import cache_folder, file_digest, locked_cache, sha256_of
+from movers.encoders.checks import check_vectors
 from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
 from movers.io import progress_bar
+from movers.threads import SafeLock
 
-__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama"]
+__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "known_vectors"]
 
 Vectors = NDArray[np.float32]
 
@@ -43,6 +46,17 @@ class StaticEncoder(Protocol):
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         """(n, dimension) vectors of n words, and (n,) whether each word is known; unknown words have zero vectors."""
         ...
+
+
+def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+    """What an encoder gives for words, checked: (n, dimension) finite vectors and (n,) whether each word is known."""
+    vectors, known = encoder.vectors(words)
+    found = np.asarray(known)
+    if found.shape != (len(words),) or found.dtype != np.bool_:
+        raise InputError(
+            f"model: {encoder.identity}: expected {len(words)} booleans, but got {found.dtype} of shape {found.shape}"
+        )
+    return check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension), found
 
 
 class WordLlama:
@@ -92,8 +106,11 @@ class VectorFile:
         source = Path(path)
         digest = file_digest(source)
         folder = cache_folder() / "vectors" / digest[:32]
-        if not (folder / "meta.json").is_file():
-            _convert(source, folder, progress)
+        if not _is_whole(folder):  # a cache that is ready may be read-only
+            with locked_cache("vectors"):
+                if not _is_whole(folder):  # nor has another process filled it meanwhile
+                    shutil.rmtree(folder, ignore_errors=True)
+                    _convert(source, folder, progress)
         # Bytes, because reading as text would turn a carriage return inside a word into a line break.
         words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
@@ -141,12 +158,18 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         np.save(ready / "vectors.npy", table)
         del table
         (ready / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
-        (ready / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words)}))
-        try:
-            ready.rename(folder)  # at once, so that nobody ever finds half of it
-        except OSError:
-            if not (folder / "meta.json").is_file():  # else another process was faster
-                raise
+        digests = {name: sha256_of(ready / name) for name in ("vectors.npy", "words.txt")}
+        (ready / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words), **digests}))
+        ready.rename(folder)  # at once, so that nobody ever finds half of it
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the folder holds what was written there: a damaged copy would give other vectors under the same name."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text())
+        return all(file_digest(folder / name) == meta[name] for name in ("vectors.npy", "words.txt"))
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
@@ -244,8 +267,6 @@ class SpacyVectors:
     """The word vectors of a spaCy pipeline (`en_core_web_md`, or a folder), without running the pipeline."""
 
     def __init__(self, name: str) -> None:
-        import hashlib
-
         try:
             import spacy
         except ImportError:
@@ -259,10 +280,12 @@ class SpacyVectors:
             raise InputError(
                 f"model: the spaCy pipeline {name!r} has no word vectors; take one that ends in _md or _lg"
             )
-        data = np.ascontiguousarray(self._vocab.vectors.data)
+        vectors = self._vocab.vectors
+        total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
+        total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # which word has which row
         base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
-        self.identity = f"{base}-{self.dimension}@{hashlib.sha256(data.tobytes()).hexdigest()[:8]}"
-        self._lock = threading.Lock()
+        self.identity = f"{base}-{self.dimension}@{total.hexdigest()[:8]}"
+        self._lock = SafeLock()
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         matrix = np.zeros((len(words), self.dimension), np.float32)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from movers.encoders import load_encoder
-from movers.encoders.load import _device, _find_weights
+from movers.encoders.load import find_device
 from movers.encoders.static import StaticEncoder
 from movers.encoders.windows import Window, batches, windows_over
 from movers.errors import InputError
@@ -118,7 +118,7 @@ class CrossEncoder(nn.Module):
 
     def placed(self, device: str | None, dtype: str) -> CrossEncoder:
         """Itself on a device, the transformer in a precision; a copy if that differs from where it is."""
-        target, precision, here = torch.device(_device(device)), getattr(torch, dtype), self.output.weight.device
+        target, precision, here = torch.device(find_device(device)), getattr(torch, dtype), self.output.weight.device
         stays = target.type == here.type and target.index in (None, here.index)
         if stays and self.transformer.dtype == precision:
             return self
@@ -141,10 +141,8 @@ def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
         encoder = load_encoder(name)
         if isinstance(encoder, StaticEncoder):
             raise InputError(f"train quality: unit: 'cross' needs a transformer as encoder, but got {name!r}")
-        model = copy.deepcopy(encoder.model)
+        model, tokenizer = copy.deepcopy((encoder.model, encoder.objects[1]))
         limit = encoder.max_window
-        source, _, _ = _find_weights(name, None)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise InputError(f"train quality: unit: 'cross' needs an encoder with [CLS] and [SEP], but got {name!r}")
     model.requires_grad_(True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from movers import io
-from movers.encoders.cache import sha256_of
+from movers.encoders.cache import folder_digest
 from movers.errors import InputError
 from movers.quality.units import Unit
 from movers.training import Curve, best_entry
@@ -27,6 +27,8 @@ __all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord
 SHIPPED = "shipped"
 HeadName = Literal["fc", "cnn", "lstm", "align"]
 _FORMAT = 2  # 1 had the weights of the features on another scale
+# What determines scores: weights, what they mean and, of a cross-encoder, how it reads.
+_SCORING_FILES = ("model.safetensors", "config.json", "transformer.json", "tokenizer/*")
 _METRIC = "reference_free_summary_quality"
 
 
@@ -68,7 +70,7 @@ class TrainingRecord(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class QualityModel:
-    """A head or cross-encoder in evaluation mode; `digest` is the SHA-256 of its weights."""
+    """A head or cross-encoder in evaluation mode; `digest` covers all that determines its scores."""
 
     module: Head | CrossEncoder
     config: ModelConfig
@@ -123,11 +125,11 @@ def load_model(model: object = SHIPPED) -> QualityModel:
     if isinstance(folder, QualityModel):
         return folder
     name = SHIPPED if str(model) == SHIPPED else folder.name
-    return _load(str(folder), name, sha256_of(folder / "model.safetensors"), sha256_of(folder / "config.json"))
+    return _load(str(folder), name, folder_digest(folder, _SCORING_FILES))
 
 
 @lru_cache(maxsize=4)
-def _load(folder: str, name: str, digest: str, config_digest: str) -> QualityModel:
+def _load(folder: str, name: str, digest: str) -> QualityModel:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.quality.alignment import align
 from movers.quality.model import QualityModel, find_model, load_model
@@ -73,10 +74,9 @@ class SummaryQuality(PairMetric[Text]):
             "text": config["unit"],
             "head": config["head"],
             "docs": options.doc_reduce,
-            "dtype": options.dtype,
         }
         if config["unit"] == "cross":
-            line = signature(name, fields | {"window": config["window"]})
+            line = signature(name, fields | {"dtype": options.dtype, "window": config["window"]})
             return CrossQuality(name, line, options, _placed(model, options.device, options.dtype))
         encoder = load_encoder(config["encoder"], device=options.device, dtype=options.dtype)
         if encoder.identity != config["encoder_identity"]:
@@ -84,6 +84,8 @@ class SummaryQuality(PairMetric[Text]):
                 f"{name}: model: was trained on vectors of {config['encoder_identity']}, "
                 f"but the encoder found here is {encoder.identity}"
             )
+        if not isinstance(encoder, StaticEncoder):
+            fields["dtype"] = encoder.dtype
         fields |= {"emb": encoder.identity, "lang": config["lang"], "window": reading_window(encoder)}
         return VectorQuality(name, signature(name, fields), options, model, encoder)
 
@@ -106,6 +108,9 @@ class VectorQuality(SummaryQuality[TextVectors]):
         config, batch_tokens = self.model.config, self.options.batch_tokens
         return encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=batch_tokens)
 
+    def has_unknown(self, text: TextVectors) -> bool:
+        return text.unknown
+
     def compare_many(self, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[Comparison]:
         return compare_vectors(self.model, pairs, self.options.return_alignment)
 
@@ -115,6 +120,7 @@ class TokenIds(NamedTuple):
 
     ids: list[int]
     blank: bool
+    unknown: bool
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,11 @@ class CrossQuality(SummaryQuality[TokenIds]):
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenIds]]:
         for index, text in enumerate(texts):
-            yield index, TokenIds(self.module.ids(text), not is_visible(text))
+            ids = self.module.ids(text)
+            yield index, TokenIds(ids, not is_visible(text), self.module.tokenizer.unk_token_id in ids)
+
+    def has_unknown(self, text: TokenIds) -> bool:
+        return text.unknown
 
     def compare_many(self, pairs: Sequence[tuple[TokenIds, TokenIds]]) -> list[Comparison]:
         windows = [
@@ -218,9 +228,9 @@ def reference_free_summary_quality(
     Returns
     -------
     dict
-        `score` (mean), `scores`, `signature`, `n_empty`, `n_unfiltered` and `n_truncated` (always 0: nothing is
-        filtered or cut), and with `return_alignment` `alignments`: for each summary a list, one entry per document, of
-        which summary sentences the document supports and which of its sentences are covered.
+        `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` and `n_truncated` (always 0:
+        nothing is filtered or cut), and with `return_alignment` `alignments`: for each summary a list, one entry per
+        document, of which summary sentences the document supports and which of its sentences are covered.
 
     >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
     >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]

@@ -44,7 +44,7 @@ class StoreKind:
     lang: str
     tokens: bool
     window: int | None
-    format: int = 2
+    format: int = 3  # 2 had one vector for all unknown pieces
 
     @property
     def folder_name(self) -> str:

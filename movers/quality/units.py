@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, known_vectors
 from movers.encoders.windows import group_when_complete
 from movers.texts import WordRules, is_visible, split_sentences
 from movers.transport import unit_rows
@@ -65,16 +66,21 @@ class UnitVectors:
 
     vector: Array
     tokens: Array
+    unknown: bool = False
 
 
 @dataclass(frozen=True)
 class TextVectors:
-    """A text as (n, d) vectors of its units, (t, d) token vectors and the (t,) number of each token's unit."""
+    """A text as (n, d) vectors of its units, (t, d) token vectors and the (t,) number of each token's unit.
+
+    `unknown` tells that the encoder does not know all words or pieces of the text.
+    """
 
     units: tuple[str, ...]
     vectors: Array
     tokens: Array
     owners: NDArray[np.int64]
+    unknown: bool = False
 
     @property
     def blank(self) -> bool:
@@ -115,17 +121,18 @@ def encode_units(
     """`(index, vectors)` of distinct units as they become ready, in any order."""
     if isinstance(encoder, StaticEncoder):
         if units:
-            vectors, _ = encoder.vectors(list(units))  # an unknown word is the zero vector
+            vectors, known = known_vectors(encoder, list(units))  # an unknown word is the zero vector
             no_tokens = np.zeros((0, vectors.shape[1]), np.float32)
             for index, vector in enumerate(unit_rows(vectors)):
-                yield index, UnitVectors(vector, no_tokens)
+                yield index, UnitVectors(vector, no_tokens, not known[index])
         return
     found = encoder.encode(units, SentenceAndTokens(), batch_tokens=batch_tokens, window=encoder.sentence_window)
-    for index, encoded in found:
+    for index, encoded in checked_texts(encoder, units, found):
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
         tokens = encoded.vectors[~encoded.tokens.special, half:]
-        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), unit_rows(tokens))
+        unknown = bool(encoded.tokens.unknown.any())
+        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), unit_rows(tokens), unknown)
 
 
 def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int = 0) -> TextVectors:
@@ -135,7 +142,8 @@ def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int 
         return TextVectors((), empty, empty, np.zeros(0, np.int64))
     owners = np.repeat(np.arange(len(parts)), [len(part.tokens) for part in parts])
     vectors = np.stack([part.vector for part in parts]).astype(np.float32)
-    return TextVectors(tuple(units), vectors, np.concatenate([part.tokens for part in parts]), owners)
+    tokens = np.concatenate([part.tokens for part in parts])
+    return TextVectors(tuple(units), vectors, tokens, owners, any(part.unknown for part in parts))
 
 
 def encode_texts(

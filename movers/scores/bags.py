@@ -25,6 +25,10 @@ class Units(Protocol):
         """n keys of an IDF table: words, or ids of tokens."""
         ...
 
+    def unknown(self) -> NDArray[np.bool_]:
+        """(n,) which of them the encoder has no vector for."""
+        ...
+
     def describe(self) -> list[dict[str, object]]:
         """n dicts of `text`, `kind` and `sentence` (the number of the first sentence the unit stands in)."""
         ...

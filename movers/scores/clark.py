@@ -6,7 +6,10 @@ A text is a bag of vectors with masses. The distance of two texts is the minimum
     \mathrm{WMD}(A, B) = \min_{T \ge 0} \sum_{ij} T_{ij} \|v_i - v_j\|_2
     \quad s.t. \quad T 1 = d_A, \; T^\top 1 = d_B \qquad (2)
 
-.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B)) \qquad (3)
+.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B) / \tau) \qquad (3)
+
+The paper has :math:`\tau = 1`, on the vectors as they are. By default :math:`\tau` is the mean distance of unrelated
+texts under the options of the call, so that unrelated texts score about .37 with any vectors.
 
 What differs is the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both (Eq. 5).
 
@@ -21,17 +24,19 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
-from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, run
+from movers.scores.bags import Bag, Units, alignment_of, no_alignment
+from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, PairOptions, References, documented, option
 from movers.scores.words import (
     ContextualReader,
@@ -47,6 +52,7 @@ from movers.scores.words import (
 )
 from movers.signature import signature
 from movers.texts import WordRules, check_language, is_mostly_non_latin, name_stop_words, stop_words
+from movers.threads import CELLS
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, resolve_tables, weigh
 
@@ -74,19 +80,26 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) ->
 
 
 def sentence_bag(
-    words: Words, weights: str, table: IdfTable | None, encoder: ContextualEncoder | None, metric: str
+    words: Words,
+    weights: str,
+    table: IdfTable | None,
+    encoder: ContextualEncoder | None,
+    metric: str,
+    pooling: Literal["mean", "max"] = "mean",
 ) -> Bag:
-    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its words' vectors."""
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean (or maximum) of its words'."""
     owners = sentence_of(words)
     numbers, starts = np.unique(owners, return_index=True)
     lengths = np.diff([*starts, len(owners)])
     spans = words.spans()
     texts = [words.text[slice(*spans[number])] for number in numbers]
-    if encoder is None:
+    if encoder is None and pooling == "max":
+        vectors = np.maximum.reduceat(words.vectors[words.rows], starts, axis=0)
+    elif encoder is None:
         sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
         vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
-        vectors = encoder.sentence_vectors(texts)
+        vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
     masses = lengths.astype(np.float64)
     if weights == "uniform":
         masses = np.ones(len(lengths))
@@ -127,9 +140,9 @@ def mover_distance(
     return emd(masses_a, masses_b, costs), costs
 
 
-def similarity(distance: float) -> float:
-    """Eq. 3."""
-    return math.exp(-distance)
+def similarity(distance: float, temperature: float) -> float:
+    """Eq. 3, with distances in units of the temperature."""
+    return math.exp(-distance / temperature)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -143,7 +156,21 @@ class ClarkOptions(PairOptions):
     stopwords: object = option("english", "words to drop", values="'english', list of words or None")
     punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
     lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
-    keep_numbers: bool = option(False, "keep tokens of digits alone")
+    keep_numbers: bool = option(True, "keep tokens of digits alone")
+    temperature: object = option(
+        "auto",
+        "unit of distances, score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance "
+        "of unrelated texts under these options",
+        values="'auto' or a number above zero",
+    )
+    oov: Literal["drop", "zero", "match"] = option(
+        "drop",
+        "words without a vector: left out, counted at the origin (the authors' script), or at distance 0 from "
+        "themselves and one unit from everything else",
+    )
+    average: Literal["scores", "distances"] = option(
+        "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
+    )
     lang: str = option("en", "language code of the rules that find sentences")
     distance: BagDistance = option("euclidean", "distance between two vectors; the paper's is euclidean")
     normalize: bool = option(False, "scale every vector to length 1 first")
@@ -154,8 +181,15 @@ class ClarkOptions(PairOptions):
     )
     context: Literal["sentence", "text"] = option("sentence", "what a contextual model reads at a time")
 
+    presets = {"paper": {"temperature": 1.0, "keep_numbers": False, "oov": "zero"}}
+
     def settle(self, metric: str) -> Self:
         parse_aggregation(metric, self.layer)
+        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if self.temperature != "auto" and not (number and 0 < float(str(self.temperature)) < math.inf):
+            raise InputError(
+                f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
+            )
         check_language(metric, self.lang)
         stop_words(self.stopwords, metric)
         if isinstance(self.idf, tuple | list):
@@ -194,6 +228,7 @@ class SentenceOptions(ClarkOptions):
         "a contextual encoder that gives sentences their vectors, in place of the mean of their words",
         values="str, path, (model, tokenizer), encoder or None",
     )
+    pooling: Literal["mean", "max"] = option("mean", "how the vectors of a sentence's words become its own")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +274,7 @@ class MoverSimilarity(PairMetric[ReadText]):
     reader: WordReader
     table: IdfTable | None
     sentence_encoder: ContextualEncoder | None
+    temperature: float
 
     @abc.abstractmethod
     def bag(self, words: Words) -> Bag:
@@ -262,6 +298,12 @@ class MoverSimilarity(PairMetric[ReadText]):
     def was_cut(self, text: ReadText) -> bool:
         return text.text.cut
 
+    def has_unknown(self, text: ReadText) -> bool:
+        if text.text.unknown or self.sentence_encoder is None:
+            return text.text.unknown
+        (tokens,) = self.sentence_encoder.tokenize([text.text.text])
+        return bool(tokens.unknown.any())
+
     def costs(self, prediction: ReadText, reference: ReadText) -> Floats | None:
         bags = self._bags(prediction, reference)
         return None if bags is None else self._costs(*bags)
@@ -270,13 +312,30 @@ class MoverSimilarity(PairMetric[ReadText]):
         aligned = self.options.return_alignment
         bags = self._bags(prediction, reference)
         if bags is None:
-            value = 1.0 if prediction.text.blank and reference.text.blank else 0.0
-            return Comparison(value, empty=True, alignment=no_alignment() if aligned else None)
-        costs = self._costs(*bags) if costs is None else costs
-        plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
+            same = prediction.text.text.split() == reference.text.text.split()
+            alike = same or (prediction.text.blank and reference.text.blank)
+            alignment = no_alignment() if aligned else None
+            return Comparison(float(alike), empty=True, alignment=alignment, distance=0.0 if alike else None)
+        m, n, limit = len(bags[0].masses), len(bags[1].masses), self.options.max_cells
+        check_size(m, n, limit)
+        with CELLS.hold(m * n, limit):
+            costs = self._costs(*bags) if costs is None else costs
+            plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
         unfiltered = prediction.bag is None or reference.bag is None
-        return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
+        value = self.similarity(plan.cost)
+        return Comparison(value, unfiltered=unfiltered, alignment=alignment, distance=plan.cost)
+
+    def reading_whole(self) -> Self:
+        if isinstance(self.reader, ContextualReader):
+            return replace(self, reader=replace(self.reader, truncation="window"))
+        return self
+
+    def similarity(self, distance: float) -> float:
+        return similarity(distance, self.temperature)
+
+    def extra(self) -> dict[str, object]:
+        return {"temperature": self.temperature}
 
     def _bags(self, prediction: ReadText, reference: ReadText) -> tuple[Bag, Bag] | None:
         """Both bags of kept units; of all tokens where a side has none; None if one has no token."""
@@ -286,10 +345,14 @@ class MoverSimilarity(PairMetric[ReadText]):
         return None if first is None or second is None else (self.bag(first), self.bag(second))
 
     def _costs(self, first: Bag, second: Bag) -> Floats:
+        check_size(len(first.masses), len(second.masses), self.options.max_cells)
         x, y = first.units.vectors(), second.units.vectors()
         if self.options.normalize:
             x, y = unit_rows(x), unit_rows(y)
-        return pairwise_distances(x, y, self.options.distance)
+        costs = pairwise_distances(x, y, self.options.distance)
+        if self.options.oov == "match":
+            _match_unknown(costs, first.units, second.units, self.temperature)
+        return costs
 
     @classmethod
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
@@ -300,11 +363,12 @@ class MoverSimilarity(PairMetric[ReadText]):
         sentences = _sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
         fields: dict[str, object] = {"emb": encoder.identity}
         if isinstance(encoder, StaticEncoder):
-            reader: WordReader = StaticReader(encoder, rules)
+            reader: WordReader = StaticReader(encoder, rules, options.oov != "drop")
+            fields["oov"] = options.oov
         else:
             layer = parse_aggregation(name, options.layer)
             window = encoder.window_for(options.window)
-            fields |= {"layer": layer, "context": options.context, "dtype": options.dtype}
+            fields |= {"layer": layer, "context": options.context, "dtype": encoder.dtype}
             fields["window"] = f"{window}-{options.truncation}"
             reader = ContextualReader(
                 encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
@@ -320,16 +384,27 @@ class MoverSimilarity(PairMetric[ReadText]):
             "lang": options.lang,
             "dist": options.distance,
             "norm": options.normalize,
-            "refs": options.multi_ref,
         }
-        return cls(
+        if options.unescape:
+            fields["html"] = "decoded"
+        ends: dict[str, object] = {"temp": options.temperature, "refs": options.multi_ref}
+        if options.average != "scores":
+            ends["average"] = options.average
+        metric = cls(
             name=name,
             signature=signature(name, fields),
             options=options,
             reader=reader,
             table=table,
             sentence_encoder=sentences,
+            temperature=1.0 if options.temperature == "auto" else float(str(options.temperature)),
         )
+        if options.temperature == "auto":
+            from movers.scores.rescaling import mean_unrelated_distance
+
+            known = replace(metric, options=replace(options, oov="drop"))
+            metric = replace(metric, temperature=mean_unrelated_distance(known))
+        return replace(metric, signature=signature(name, fields | ends))
 
     @classmethod
     @abc.abstractmethod
@@ -360,13 +435,15 @@ class SentenceMover(MoverSimilarity):
     options_class = SmsOptions
 
     def bag(self, words: Words) -> Bag:
-        return sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name)
+        return sentence_bag(
+            words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
+        )
 
     @classmethod
     def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
         return {
             "sentences": options.sentence_weights,
-            "sentvec": "mean" if sentences is None else sentences.identity,
+            "sentvec": options.pooling if sentences is None else f"{sentences.identity}-{sentences.dtype}",
         }
 
 
@@ -380,7 +457,9 @@ class SentenceAndWordMover(MoverSimilarity):
     def bag(self, words: Words) -> Bag:
         return sentence_and_word_bag(
             word_bag(words, self.options.weights or "count", self.table, self.name),
-            sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name),
+            sentence_bag(
+                words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
+            ),
         )
 
     @classmethod
@@ -400,6 +479,18 @@ def _sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> 
             f"expected the same encoder as model ({words.identity}), but got {encoder.identity}"
         )
     return encoder
+
+
+def _match_unknown(costs: Floats, first: Units, second: Units, unit: float) -> None:
+    """Words without a vector, in place: no distance from themselves, one unit from everything else."""
+    rows, columns = np.flatnonzero(first.unknown()).tolist(), np.flatnonzero(second.unknown()).tolist()
+    costs[rows, :] = unit
+    costs[:, columns] = unit
+    if rows and columns:
+        written, others = first.keys(), second.keys()
+        for i, j in product(rows, columns):
+            if written[i] == others[j]:
+                costs[i, j] = 0.0
 
 
 def _warn_about_script(metric: str, texts: Sequence[str]) -> None:
@@ -425,13 +516,13 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     -------
     dict
         `score` (mean of `scores`), `scores` (n floats in (0, 1], 0 if one side is blank), `signature`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, and `alignments` on request.
+        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------
     >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
-    0.0102
+    0.7449
     """
     return run(WordMover, "wms", predictions, references, options)
 

@@ -6,45 +6,48 @@ costs little more than the lookups of its pieces.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, known_vectors
 from movers.texts import WordRules, is_visible
+from movers.threads import SafeLock
 
-__all__ = ["DROPPED", "INVISIBLE", "Entries", "Lexicon", "lexicon_of"]
+__all__ = ["DROPPED", "INVISIBLE", "UNKNOWN", "Entries", "Lexicon", "lexicon_of"]
 
 Vectors = NDArray[np.float32]
-INVISIBLE, DROPPED = -1, -2
+INVISIBLE, DROPPED, UNKNOWN = -1, -2, -3
 _WORDS_KEPT = 1 << 16  # 64 MiB at 256 dimensions
 _LEXICONS_KEPT = 4
 
 
 class Entries(NamedTuple):
-    """Codes of pieces (a row, INVISIBLE or DROPPED), and the words and vectors of the rows."""
+    """Codes of pieces: a row, INVISIBLE, DROPPED by the rules or UNKNOWN to the encoder; words and vectors of rows."""
 
     codes: dict[str, int]
     words: list[str]
     vectors: Vectors
+    unknown: set[int]  # rows at the origin, of words that the encoder does not know
 
 
 class Lexicon:
     """The words of an encoder under some rules, as far as they have occurred."""
 
-    def __init__(self, encoder: StaticEncoder, rules: WordRules) -> None:
+    def __init__(self, encoder: StaticEncoder, rules: WordRules, keep_unknown: bool = False) -> None:
         self.encoder = encoder
         self.rules = rules
-        self._lock = threading.Lock()
+        self.keep_unknown = keep_unknown
+        self._lock = SafeLock()
         self._forget()
 
     def _forget(self) -> None:
         self._codes: dict[str, int] = {}
         self._row_of: dict[str, int] = {}
         self._words: list[str] = []
+        self._unknown: set[int] = set()
         self._vectors: Vectors = np.zeros((1024, self.encoder.dimension), np.float32)
 
     def learn(self, pieces: Iterable[str]) -> Entries:
@@ -56,12 +59,16 @@ class Lexicon:
             new = sorted(distinct.difference(self._codes))
             judged = [(piece, *self.rules.judge(piece)) for piece in new if is_visible(piece)]
             words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
-            vectors, known = self.encoder.vectors(words)
+            vectors, known = known_vectors(self.encoder, words)
             self._append([word for word, found in zip(words, known.tolist(), strict=True) if found], vectors[known])
+            if self.keep_unknown:
+                missing = [word for word, found in zip(words, known.tolist(), strict=True) if not found]
+                self._unknown.update(range(len(self._words), len(self._words) + len(missing)))
+                self._append(missing, np.zeros((len(missing), self.encoder.dimension), np.float32))
             self._codes.update(dict.fromkeys(new, INVISIBLE))
             for piece, word, kept in judged:
-                self._codes[piece] = self._row_of.get(word, DROPPED) if kept else DROPPED
-            return Entries(self._codes, self._words, self._vectors)
+                self._codes[piece] = self._row_of.get(word, UNKNOWN) if kept else DROPPED
+            return Entries(self._codes, self._words, self._vectors, self._unknown)
 
     def _append(self, words: list[str], vectors: Vectors) -> None:
         begin, end = len(self._words), len(self._words) + len(words)
@@ -74,15 +81,15 @@ class Lexicon:
         self._words += words
 
 
-_lexicons: dict[tuple[int, WordRules], Lexicon] = {}
-_finding = threading.Lock()
+_lexicons: dict[tuple[int, WordRules, bool], Lexicon] = {}
+_finding = SafeLock()
 
 
-def lexicon_of(encoder: StaticEncoder, rules: WordRules) -> Lexicon:
+def lexicon_of(encoder: StaticEncoder, rules: WordRules, keep_unknown: bool = False) -> Lexicon:
     """The lexicon of an encoder and rules; the last few are kept, because a training loop asks again and again."""
-    key = (id(encoder), rules)  # a kept lexicon holds its encoder, so that no other object gets this id
+    key = (id(encoder), rules, keep_unknown)  # a kept lexicon holds its encoder, so that no other object gets this id
     with _finding:
-        found = _lexicons.pop(key, None) or Lexicon(encoder, rules)
+        found = _lexicons.pop(key, None) or Lexicon(encoder, rules, keep_unknown)
         _lexicons[key] = found
         while len(_lexicons) > _LEXICONS_KEPT:
             del _lexicons[next(iter(_lexicons))]

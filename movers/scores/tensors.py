@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from movers.encoders.layers import unit_vectors
 from movers.errors import InputError
 from movers.inputs import check_choice
 from movers.scores.bertscore import emd_scores, hungarian_scores
@@ -79,9 +80,12 @@ def bertscore_tensors(
     # What stands at masked places may be anything, not a number even, and 0 times that would not be 0.
     hyp_emb = _at_least_single(hyp_emb).masked_fill(~hyp.unsqueeze(-1), 0.0)
     ref_emb = _at_least_single(ref_emb).masked_fill(~ref.unsqueeze(-1), 0.0)
-    unit_hyp = torch.nn.functional.normalize(hyp_emb, dim=-1)
-    unit_ref = torch.nn.functional.normalize(ref_emb, dim=-1)
-    similarity = unit_hyp @ unit_ref.transpose(1, 2)  # (B, m, k)
+    for name, emb in (("hyp_emb", hyp_emb), ("ref_emb", ref_emb)):
+        finite = emb.detach().isfinite().all(dim=(1, 2))
+        if not bool(finite.all()):
+            row = int(finite.logical_not().nonzero()[0, 0])
+            raise InputError(f"bertscore_tensors: {name}[{row}]: expected finite numbers where the mask is set")
+    similarity = unit_vectors(hyp_emb) @ unit_vectors(ref_emb).transpose(1, 2)  # (B, m, k)
     if alignment == "greedy" and similarity.numel():
         both = hyp.unsqueeze(2) & ref.unsqueeze(1)
         closed = similarity.masked_fill(~both, -2.0)
@@ -94,8 +98,8 @@ def bertscore_tensors(
     no_hyp, no_ref = ~hyp.any(dim=1), ~ref.any(dim=1)
     fixed = (no_hyp & no_ref).to(similarity.dtype)
     empty = no_hyp | no_ref
-    precision = torch.where(empty, fixed, precision)
-    recall = torch.where(empty, fixed, recall)
+    precision = torch.where(empty, fixed, precision).clamp(max=1.0)  # products of unit vectors exceed 1 by rounding
+    recall = torch.where(empty, fixed, recall).clamp(max=1.0)
     total = precision + recall
     f1 = torch.where(total > 0, 2 * precision * recall / torch.where(total > 0, total, 1.0), 0.0)
     return precision, recall, f1
@@ -125,8 +129,8 @@ def _shares(
 
     values = similarity.detach().cpu().double().numpy()
     rows, columns = hyp.cpu().numpy(), ref.cpu().numpy()
-    row_norms = hyp_emb.detach().norm(dim=-1).cpu().double().numpy()
-    column_norms = ref_emb.detach().norm(dim=-1).cpu().double().numpy()
+    row_norms = hyp_emb.detach().norm(dim=-1, dtype=torch.float64).cpu().numpy()
+    column_norms = ref_emb.detach().norm(dim=-1, dtype=torch.float64).cpu().numpy()
 
     def solve(index: int) -> tuple[np.ndarray, np.ndarray]:
         by_row, by_column = np.zeros(values.shape[1:]), np.zeros(values.shape[1:])

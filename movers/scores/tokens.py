@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -12,8 +12,9 @@ import regex
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.bags import Bag
 from movers.scores.options import PairOptions, option
 from movers.texts import sentence_spans, token_spans
@@ -76,12 +77,13 @@ class TokenText:
     starts, ends : (n,) character offsets
     words : (n,) number of the word each token belongs to, −1 for special tokens
     special : (n,)
+    unknown : (n,) pieces that the vocabulary does not have
     matrix : (n, d) vectors
     ids : n keys for IDF tables (token ids, or words)
     cut : bool
         Tokens were left out on request.
-    unknown : bool
-        The text has words that the encoder does not know.
+    words_missing : bool
+        The text has words without a vector.
     bags : dict
         What a metric has made of the text, by side and filter: a text with many references is prepared once.
     """
@@ -91,10 +93,11 @@ class TokenText:
     ends: NDArray[np.int64]
     words: NDArray[np.int64]
     special: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]
     matrix: Vectors
     ids: Sequence[Hashable]
     cut: bool
-    unknown: bool = False
+    words_missing: bool = False
     bags: dict[tuple[Side, bool], Bag | None] = field(default_factory=dict)
 
     @property
@@ -102,10 +105,15 @@ class TokenText:
         """No token but special ones: nothing to compare."""
         return bool(self.special.all())
 
+    def same_as(self, other: TokenText) -> bool:
+        """Whether a text without tokens is like another one: both blank, or the same words, all unknown."""
+        blank = self.empty and other.empty and not (self.words_missing or other.words_missing)
+        return self.text.split() == other.text.split() or blank
+
     @property
-    def blank(self) -> bool:
-        """Empty, and not for want of vectors: two such texts are alike."""
-        return self.empty and not self.unknown
+    def has_unknown(self) -> bool:
+        """Whether the encoder does not know all words or pieces."""
+        return self.words_missing or bool(self.unknown.any())
 
     @cached_property
     def sentences(self) -> NDArray[np.intp]:
@@ -141,8 +149,8 @@ class TokenText:
         if filters.punctuation == "ascii":
             if token in _ASCII_MARKS:
                 return True
-        elif filters.punctuation and _MARKS.fullmatch(token):
-            return True
+        elif filters.punctuation and not self.unknown[place] and _MARKS.fullmatch(token):
+            return True  # an unknown sign, such as an emoji, is no mere punctuation
         return bool(filters.stopwords) and self._word(place).lower() in filters.stopwords
 
     def _word(self, place: int) -> str:
@@ -166,6 +174,9 @@ class TokenUnits:
 
     def keys(self) -> list[Hashable]:
         return [self.text.ids[place] for place in self.places.tolist()]
+
+    def unknown(self) -> NDArray[np.bool_]:
+        return self.text.unknown[self.places]
 
     def special(self) -> NDArray[np.bool_]:
         """(n,) which of them are special tokens."""
@@ -212,6 +223,10 @@ class TokenReader:
                 options.shared_pass.add(encoder.identity, aggregation)
         return cls(encoder, aggregation, tables, options)
 
+    def reading_whole(self) -> TokenReader:
+        """The reader with long texts read through windows."""
+        return replace(self, options=replace(self.options, truncation="window"))
+
     @property
     def static(self) -> bool:
         return isinstance(self.encoder, StaticEncoder)
@@ -225,7 +240,7 @@ class TokenReader:
         if isinstance(self.encoder, StaticEncoder):
             return {**fields, "case": "lower" if self.options.lowercase else "keep"}
         window = f"{self.encoder.window_for(self.options.window)}-{self.options.truncation}"
-        return {**fields, "layer": self.aggregation, "dtype": self.options.dtype, "window": window}
+        return {**fields, "layer": self.aggregation, "dtype": self.encoder.dtype, "window": window}
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Each text as tokens, as soon as it is ready, in any order."""
@@ -243,10 +258,13 @@ class TokenReader:
             truncation=self.options.truncation,
             window=self.options.window,
         )
-        for index, encoded in encoding:
-            ids, starts, ends, words, special = encoded.tokens
-            text = TokenText(texts[index], starts, ends, words, special, encoded.vectors, ids.tolist(), encoded.cut)
-            yield index, text
+        for index, encoded in checked_texts(encoder, texts, encoding):
+            ids, starts, ends, words, special, unknown = encoded.tokens
+            rows = encoded.vectors
+            yield (
+                index,
+                TokenText(texts[index], starts, ends, words, special, unknown, rows, ids.tolist(), encoded.cut),
+            )
 
 
 def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:
@@ -256,7 +274,7 @@ def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:
 def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool) -> Iterator[tuple[int, TokenText]]:
     documents = [_written(text, lowercase) for text in texts]
     vocabulary = list(dict.fromkeys(word for spans in documents for word, _, _ in spans))
-    table, known = encoder.vectors(vocabulary)
+    table, known = known_vectors(encoder, vocabulary)
     rows = {word: row for row, word in enumerate(vocabulary) if known[row]}
     for index, spans in enumerate(documents):
         found = [span for span in spans if span[0] in rows]
@@ -267,10 +285,11 @@ def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool)
             ends=np.array([end for _, _, end in found], dtype=np.int64),
             words=np.arange(count),
             special=np.zeros(count, dtype=bool),
+            unknown=np.zeros(count, dtype=bool),
             matrix=table[[rows[word] for word, _, _ in found]],
             ids=[word for word, _, _ in found],
             cut=False,
-            unknown=count < len(spans),
+            words_missing=count < len(spans),
         )
         yield index, text
 

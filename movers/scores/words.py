@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Protocol
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
 from movers.encoders.windows import Truncation, group_when_complete
 from movers.scores.bags import Bag
-from movers.scores.lexicon import INVISIBLE, Entries, lexicon_of
+from movers.scores.lexicon import INVISIBLE, UNKNOWN, Entries, lexicon_of
 from movers.texts import Span, WordRules, sentence_spans, split_pieces
 from movers.weights import IdfTable, Keys
 
@@ -65,6 +67,10 @@ class Words(Protocol):
         """Where the sentences begin and end."""
         ...
 
+    def unknown_rows(self) -> AbstractSet[int]:
+        """Rows of words without a vector, if such words are kept."""
+        ...
+
     def starts(self) -> list[int]:
         """n character offsets of the occurrences."""
         ...
@@ -87,6 +93,9 @@ class WordUnits:
     def vectors(self) -> Vectors:
         return self.words.vectors[self.types]
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return np.isin(self.types, list(self.words.unknown_rows()))
+
     def keys(self) -> list[str]:
         return [self.words.words[row] for row in self.types]
 
@@ -108,6 +117,9 @@ class SentenceUnits:
     def vectors(self) -> Vectors:
         return self.matrix
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return np.zeros(len(self.numbers), dtype=bool)
+
     def keys(self) -> list[str]:
         return self.texts
 
@@ -126,6 +138,9 @@ class JoinedUnits:
     def vectors(self) -> Vectors:
         return np.concatenate([self.words.units.vectors(), self.sentences.units.vectors()])
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return np.concatenate([self.words.units.unknown(), self.sentences.units.unknown()])
+
     def keys(self) -> list[Hashable]:
         return [*self.words.units.keys(), *self.sentences.units.keys()]
 
@@ -137,8 +152,16 @@ class WordText(Protocol):
     """A text that has been read: its kept words, or all of its words if none is kept."""
 
     @property
+    def text(self) -> str: ...
+
+    @property
     def cut(self) -> bool:
         """Whether tokens were left out."""
+        ...
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the encoder does not know all of its words or pieces."""
         ...
 
     @property
@@ -179,10 +202,11 @@ class StaticReader:
 
     encoder: StaticEncoder
     rules: WordRules
+    keep_unknown: bool = False  # words without a vector stand at the origin
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, StaticText]]:
         pieces = [split_pieces(text) for text in texts]
-        entries = lexicon_of(self.encoder, self.rules).learn(chain.from_iterable(pieces))
+        entries = lexicon_of(self.encoder, self.rules, self.keep_unknown).learn(chain.from_iterable(pieces))
         for index, text in enumerate(texts):
             yield index, StaticText(self, text, pieces[index], entries)
 
@@ -190,7 +214,7 @@ class StaticReader:
         rows = [row for piece in pieces if (row := entries.codes[piece]) >= 0]
         if not rows:
             return None
-        return StaticWords(text, rows, entries.words, entries.vectors, pieces, entries.codes, self.rules.lang)
+        return StaticWords(text, rows, entries, pieces, self.rules.lang)
 
 
 @dataclass(frozen=True)
@@ -204,6 +228,11 @@ class StaticText:
     cut: bool = False
 
     @property
+    def unknown(self) -> bool:
+        rows = self.entries.unknown
+        return any((code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces)
+
+    @property
     def blank(self) -> bool:
         return all(self.entries.codes[piece] == INVISIBLE for piece in self.pieces)
 
@@ -211,7 +240,11 @@ class StaticText:
         if filtered:
             return self.reader.words(self.text, self.pieces, self.entries)
         everything = replace(self.reader.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
-        return self.reader.words(self.text, self.pieces, lexicon_of(self.reader.encoder, everything).learn(self.pieces))
+        return self.reader.words(
+            self.text,
+            self.pieces,
+            lexicon_of(self.reader.encoder, everything, self.reader.keep_unknown).learn(self.pieces),
+        )
 
 
 @dataclass(frozen=True)
@@ -220,18 +253,29 @@ class StaticWords:
 
     text: str
     rows: list[int]
-    words: Sequence[str]
-    vectors: Vectors
+    entries: Entries
     pieces: list[str]
-    codes: dict[str, int]
     lang: str
+
+    @property
+    def words(self) -> Sequence[str]:
+        return self.entries.words
+
+    @property
+    def vectors(self) -> Vectors:
+        return self.entries.vectors
+
+    def unknown_rows(self) -> AbstractSet[int]:
+        return self.entries.unknown
 
     def spans(self) -> list[tuple[int, int]]:
         return sentence_spans(self.text, self.lang)
 
     def starts(self) -> list[int]:
         ends = accumulate(map(len, self.pieces))
-        return [end - len(piece) for end, piece in zip(ends, self.pieces, strict=True) if self.codes[piece] >= 0]
+        return [
+            end - len(piece) for end, piece in zip(ends, self.pieces, strict=True) if self.entries.codes[piece] >= 0
+        ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -261,13 +305,14 @@ class ContextualReader:
             yield index, self._finish(texts[index], sentences[index], spans[index], encoded)
 
     def _encode(self, passages: list[str]) -> Iterator[tuple[int, EncodedText]]:
-        return self.encoder.encode(
+        found = self.encoder.encode(
             passages,
             self.aggregation,
             batch_tokens=self.batch_tokens,
             truncation=self.truncation,
             window=self.window,
         )
+        return checked_texts(self.encoder, passages, found)
 
     def _finish(
         self, text: str, sentences: list[tuple[int, int]], spans: list[tuple[int, int]], encoded: list[EncodedText]
@@ -282,7 +327,9 @@ class ContextualReader:
             if vector is not None:
                 found.append(token)
                 vectors.append(vector)
-        return ContextualText(text, sentences, found, vectors, not tokens, any(passage.cut for passage in encoded))
+        cut = any(passage.cut for passage in encoded)
+        unknown = any(passage.tokens.unknown.any() for passage in encoded)
+        return ContextualText(text, sentences, found, vectors, not tokens, cut, unknown)
 
 
 def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
@@ -302,6 +349,7 @@ class ContextualText:
     vectors: list[Vectors]
     blank: bool
     cut: bool
+    unknown: bool
 
     def words(self, filtered: bool) -> ContextualWords | None:
         rows = [row for row, token in enumerate(self.tokens) if token.kept or not filtered]
@@ -321,6 +369,9 @@ class ContextualWords:
     vectors: Vectors
     sentences: list[tuple[int, int]]
     tokens: list[Span]
+
+    def unknown_rows(self) -> AbstractSet[int]:
+        return frozenset()
 
     def spans(self) -> list[tuple[int, int]]:
         return self.sentences

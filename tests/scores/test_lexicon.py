@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from movers.scores import lexicon
-from movers.scores.lexicon import DROPPED, INVISIBLE, Lexicon, lexicon_of
+from movers.scores.lexicon import DROPPED, INVISIBLE, UNKNOWN, Lexicon, lexicon_of
 from movers.texts import WordRules
 
 RULES = WordRules(stopwords=frozenset({"the"}))
@@ -35,7 +35,7 @@ def test_pieces_are_rows_dropped_or_invisible() -> None:
     entries = Lexicon(Numbers(), RULES).learn(["The", "Cat", "cat", " ", "qua", "."])
     assert {piece: entries.codes[piece] for piece in ("The", "qua", ".", " ")} == {
         "The": DROPPED,
-        "qua": DROPPED,
+        "qua": UNKNOWN,
         ".": DROPPED,
         " ": INVISIBLE,
     }

@@ -27,6 +27,7 @@ def text_of(text: str, pieces: Sequence[str], words: Sequence[int]) -> TokenText
         ends=np.array([0, *ends, 0]),
         words=np.array([-1, *words, -1]),
         special=np.array([True, *[False] * len(pieces), True]),
+        unknown=np.zeros(count, dtype=bool),
         matrix=np.stack([np.arange(count), np.ones(count)], axis=1).astype(np.float32),
         ids=[100 + number for number in range(count)],
         cut=False,

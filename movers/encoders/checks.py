@@ -1,0 +1,82 @@
+"""What an encoder gives is checked once, where it enters, and unknown pieces get vectors of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from movers.errors import InputError
+
+if TYPE_CHECKING:
+    from movers.encoders.contextual import ContextualEncoder, EncodedText
+
+__all__ = ["check_vectors", "checked_texts", "surface_vectors"]
+
+Vectors = NDArray[np.float32]
+_COLUMNS = ("ids", "starts", "ends", "words", "special", "unknown")
+
+
+def check_vectors(encoder: str, what: str, vectors: object, count: int, width: int | None = None) -> Vectors:
+    """(count, width) finite numbers as a float32 array, or an error that names the encoder and the text.
+
+    Parameters
+    ----------
+    encoder : str
+        Its identity.
+    what : str
+        The text (or the words) that was encoded, for the message.
+    vectors : what the encoder gave
+    count : int
+        How many vectors there must be.
+    width : int, optional
+        How many numbers each must have.
+    """
+    matrix = np.asarray(vectors)
+    expected = f"({count}, {'d' if width is None else width})"
+    if matrix.ndim != 2 or len(matrix) != count or (width is not None and matrix.shape[1] != width):
+        raise InputError(f"model: {encoder}: {what[:60]!r}: expected {expected} vectors, but got {matrix.shape}")
+    if not np.issubdtype(matrix.dtype, np.floating):
+        raise InputError(f"model: {encoder}: {what[:60]!r}: expected real numbers, but got dtype {matrix.dtype}")
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
+        single = matrix.astype(np.float32, copy=False)
+    if not np.isfinite(single.sum()) and not np.isfinite(single).all():  # the sum may overflow without any of them
+        row = int(np.argwhere(~np.isfinite(single))[0, 0])
+        raise InputError(f"model: {encoder}: {what[:60]!r}: expected finite numbers, but vector {row} has none")
+    return single
+
+
+def checked_texts(
+    encoder: ContextualEncoder, texts: Sequence[str], found: Iterable[tuple[int, EncodedText]]
+) -> Iterator[tuple[int, EncodedText]]:
+    """What a contextual encoder gives for texts, checked: tokens with all columns, one vector each, of one width."""
+    width = None
+    for index, encoded in found:
+        tokens = encoded.tokens
+        lengths = [len(getattr(tokens, name, ())) for name in _COLUMNS]
+        if len(set(lengths)) > 1 or not hasattr(tokens, "unknown"):
+            raise InputError(
+                f"model: {encoder.identity}: {texts[index][:60]!r}: expected tokens with equally long "
+                f"{', '.join(_COLUMNS)}, but got lengths {lengths}"
+            )
+        vectors = check_vectors(encoder.identity, texts[index], encoded.vectors, lengths[0], width)
+        width = vectors.shape[1]
+        yield index, encoded._replace(vectors=vectors)
+
+
+def surface_vectors(surfaces: list[str], lengths: NDArray[np.float64], width: int) -> Vectors:
+    """Vectors (n, width) of the given lengths whose directions follow from the surfaces alone.
+
+    A tokenizer gives every piece it does not know the same id, and an encoder all of them nearly the same vector, so
+    that any two unknown pieces would match. With a pseudo-random direction of its own, a piece matches itself exactly
+    and is close to orthogonal to everything else.
+    """
+    rows = []
+    for surface in surfaces:
+        seed = int.from_bytes(hashlib.sha256(surface.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+        direction = np.random.Generator(np.random.PCG64(seed)).standard_normal(width)
+        rows.append(direction / np.linalg.norm(direction))
+    return (np.stack(rows) * lengths[:, None]).astype(np.float32)
