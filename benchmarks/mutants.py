@@ -34,15 +34,16 @@ TESTS: dict[str, list[str]] = {
     "movers/weights.py": ["tests/test_weights.py", "tests/scores/test_clark.py"],
     "movers/scores/bags.py": ["tests/scores/test_bags.py"],
     "movers/scores/bertscore.py": ["tests/scores/test_bertscore.py"],
-    "movers/scores/clark.py": ["tests/scores/test_clark.py"],
-    "movers/scores/engine.py": ["tests/scores/test_engine.py"],
+    "movers/scores/clark.py": ["tests/scores/test_clark.py", "tests/scores/test_readable.py"],
+    "movers/scores/engine.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
     "movers/scores/lexicon.py": ["tests/scores/test_lexicon.py", "tests/scores/test_clark.py"],
-    "movers/scores/moverscore.py": ["tests/scores/test_moverscore.py"],
-    "movers/scores/options.py": ["tests/scores/test_options.py"],
-    "movers/scores/rescaling.py": ["tests/scores/test_bertscore.py"],
+    "movers/scores/moverscore.py": ["tests/scores/test_moverscore.py", "tests/scores/test_papers.py"],
+    "movers/scores/options.py": ["tests/scores/test_options.py", "tests/scores/test_readable.py"],
+    "movers/scores/rescaling.py": ["tests/scores/test_readable.py", "tests/scores/test_bertscore.py"],
+    "movers/scores/result.py": ["tests/scores/test_readable.py"],
     "movers/scores/tensors.py": ["tests/scores/test_tensors.py"],
     "movers/scores/tokens.py": ["tests/scores/test_tokens.py", "tests/scores/test_moverscore.py"],
-    "movers/scores/words.py": ["tests/scores/test_clark.py"],
+    "movers/scores/words.py": ["tests/scores/test_clark.py", "tests/scores/test_readable.py"],
 }
 
 # Edits that change nothing a user could see: (file, function, edit) → why.
