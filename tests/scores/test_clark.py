@@ -406,6 +406,11 @@ def test_cosine_distance_and_unit_vectors_are_what_they_say() -> None:
     assert movers.wms(["cat"], ["dog"], normalize=True)["distances"] == pytest.approx([chord], abs=1e-6)
 
 
+def test_known_words_and_their_sentences_move_alike_whatever_becomes_of_unknown_ones() -> None:
+    plain = scores(movers.swms, TEXTS[:3], TEXTS[3:6], temperature=1.0)
+    assert scores(movers.swms, TEXTS[:3], TEXTS[3:6], temperature=1.0, oov="match") == pytest.approx(plain, abs=1e-9)
+
+
 def test_options_of_reading_decide_what_is_a_unit() -> None:
     words = "old bank sold red boats twice rained heavily".split()
     assert list(weights_of(movers.wms, A, keep_numbers=False)) == words

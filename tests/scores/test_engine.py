@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,18 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 import movers
-from movers.scores.engine import Comparison, PairMetric, collect, score, score_block, score_stream
+from movers.errors import InputError
+from movers.scores.engine import (
+    Comparison,
+    PairMetric,
+    TooLarge,
+    build,
+    check_size,
+    collect,
+    score,
+    score_block,
+    score_stream,
+)
 from movers.scores.options import RunOptions
 from movers.threads import one_blas_thread
 from movers.weights import Corpus
@@ -183,6 +195,46 @@ def test_a_metric_needs_no_more_than_reading_and_comparing() -> None:
         "n_truncated": 0,
         "n_unknown": 0,
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Least):
+    """Does not know texts that begin with a question mark."""
+
+    def has_unknown(self, text: str) -> bool:
+        return text.startswith("?")
+
+
+def test_rows_with_unknown_words_are_counted_and_warned_about_if_they_are_many() -> None:
+    metric = Reading.build("reading", RunOptions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert score(metric, ["a"] * 10, [["b", "?"], *[["b"]] * 9])["n_unknown"] == 1
+    with pytest.warns(UserWarning, match="reading: 2 of 10 rows have words or pieces unknown to the encoder"):
+        result = score(metric, ["a"] * 10, [["?", "?"], ["?"], *[["b"]] * 8])
+    assert result["n_unknown"] == 2
+
+
+def test_a_metric_is_built_with_or_without_the_texts_of_a_call() -> None:
+    for unescape in (True, False):
+        metric = build(Least, "least", RunOptions(unescape=unescape))
+        assert score(metric, ["&amp;"], [["a"]])["scores"] == [0 if unescape else 4]
+
+
+@pytest.mark.parametrize("model", ["wordllama", "tiny"])
+def test_a_pair_too_large_is_refused_with_its_row(model: str, tiny_bert: Any) -> None:
+    options: dict[str, Any] = {"model": tiny_bert if model == "tiny" else model, "temperature": 1.0}
+    texts = ["cat", "cat", "red dog runs"], [["dog"], ["dog"], ["dog", "old man sells snow"]]
+    assert len(movers.wms(*texts, max_cells=12, **options)["scores"]) == 3
+    for threads in (1, 2):
+        with pytest.raises(InputError, match="^wms: row 2: comparing 3 with 4 units .* more than max_cells=11; raise"):
+            movers.wms(*texts, max_cells=11, threads=threads, **options)
+
+
+def test_how_much_memory_a_pair_would_take_is_told() -> None:
+    check_size(5, 4, 20)
+    with pytest.raises(TooLarge, match="comparing 100,000 with 50,000 units takes about 210.0 GB"):
+        check_size(100_000, 50_000, 20)
 
 
 class Kept:
