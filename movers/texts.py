@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -34,6 +35,7 @@ __all__ = [
     "split_sentences",
     "stop_words",
     "token_spans",
+    "warn_about_script",
 ]
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
@@ -301,3 +303,13 @@ def is_mostly_non_latin(text: str) -> bool:
     letters = regex.findall(r"\p{L}", text)
     latin = regex.findall(r"\p{Script=Latin}", text)
     return 2 * len(latin) < len(letters)
+
+
+def warn_about_script(metric: str, texts: Sequence[str]) -> None:
+    """Warn if English stop words are to be dropped from texts of another script."""
+    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
+    if 2 * foreign > len(texts[:64]):
+        warnings.warn(
+            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
+            stacklevel=2,
+        )

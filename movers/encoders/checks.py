@@ -41,9 +41,10 @@ def check_vectors(encoder: str, what: str, vectors: object, count: int, width: i
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected {expected} vectors, but got {matrix.shape}")
     if not np.issubdtype(matrix.dtype, np.floating):
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected real numbers, but got dtype {matrix.dtype}")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
-        single = matrix.astype(np.float32, copy=False)
-    if not np.isfinite(single.sum()) and not np.isfinite(single).all():  # the sum may overflow without any of them
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = matrix.astype(np.float32, copy=False)  # what is too large becomes infinite
+        suspicious = not np.isfinite(single.sum())  # which may overflow although all are finite
+    if suspicious and not np.isfinite(single).all():
         row = int(np.argwhere(~np.isfinite(single))[0, 0])
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected finite numbers, but vector {row} has none")
     return single

@@ -21,23 +21,29 @@ from __future__ import annotations
 
 import abc
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from movers.encoders import Encoder, load_encoder
+from movers.encoders import load_encoder
 from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
-from movers.errors import InputError
-from movers.scores.bags import Bag, Units, alignment_of, no_alignment
+from movers.scores.bags import Bag, alignment_of, match_unknown, no_alignment
+from movers.scores.clark_options import (
+    BagDistance,
+    ClarkOptions,
+    SentenceOptions,
+    SmsOptions,
+    SwmsOptions,
+    WmsOptions,
+    sentence_encoder,
+)
 from movers.scores.engine import Comparison, PairMetric, check_size, run
-from movers.scores.options import MultiRef, PairOptions, References, documented, option
+from movers.scores.options import MultiRef, References, documented
 from movers.scores.words import (
     ContextualReader,
     JoinedUnits,
@@ -51,10 +57,10 @@ from movers.scores.words import (
     sentence_of,
 )
 from movers.signature import signature
-from movers.texts import WordRules, check_language, is_mostly_non_latin, name_stop_words, stop_words
+from movers.texts import warn_about_script
 from movers.threads import CELLS
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, resolve_tables, weigh
+from movers.weights import Corpus, IdfTable, normalised, resolve_tables, weigh
 
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder
@@ -62,7 +68,6 @@ if TYPE_CHECKING:
 __all__ = ["SmsOptions", "SwmsOptions", "WmsOptions", "mover_distance", "sms", "swms", "wms"]
 
 Floats = NDArray[np.float64]
-BagDistance = Literal["euclidean", "cosine"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -146,116 +151,6 @@ def similarity(distance: float, temperature: float) -> float:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Options
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClarkOptions(PairOptions):
-    """What `wms`, `sms` and `swms` share."""
-
-    stopwords: object = option("english", "words to drop", values="'english', list of words or None")
-    punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
-    lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
-    keep_numbers: bool = option(True, "keep tokens of digits alone")
-    temperature: object = option(
-        "auto",
-        "unit of distances, score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance "
-        "of unrelated texts under these options",
-        values="'auto' or a number above zero",
-    )
-    oov: Literal["drop", "zero", "match"] = option(
-        "drop",
-        "words without a vector: left out, counted at the origin (the authors' script), or at distance 0 from "
-        "themselves and one unit from everything else",
-    )
-    average: Literal["scores", "distances"] = option(
-        "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
-    )
-    lang: str = option("en", "language code of the rules that find sentences")
-    distance: BagDistance = option("euclidean", "distance between two vectors; the paper's is euclidean")
-    normalize: bool = option(False, "scale every vector to length 1 first")
-    layer: object = option(
-        "mean",
-        "which layers of a contextual model give a word its vector",
-        values="'mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6')",
-    )
-    context: Literal["sentence", "text"] = option("sentence", "what a contextual model reads at a time")
-
-    presets = {"paper": {"temperature": 1.0, "keep_numbers": False, "oov": "zero"}}
-
-    def settle(self, metric: str) -> Self:
-        parse_aggregation(metric, self.layer)
-        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
-        if self.temperature != "auto" and not (number and 0 < float(str(self.temperature)) < math.inf):
-            raise InputError(
-                f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
-            )
-        check_language(metric, self.lang)
-        stop_words(self.stopwords, metric)
-        if isinstance(self.idf, tuple | list):
-            raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
-        return self
-
-    def rules(self) -> WordRules:
-        return WordRules(
-            stopwords=stop_words(self.stopwords),
-            lowercase=self.lowercase,
-            keep_numbers=self.keep_numbers,
-            punctuation=self.punctuation,
-            lang=self.lang,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class WmsOptions(ClarkOptions):
-    """Options of `wms`."""
-
-    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
-
-    def settle(self, metric: str) -> Self:
-        return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceOptions(ClarkOptions):
-    """What `sms` and `swms` share."""
-
-    sentence_weights: Literal["count", "uniform", "idf"] = option(
-        "count", "mass of a sentence: its kept words (Eq. 4), equal, or the sum of its words' IDF"
-    )
-    sentence_encoder: object = option(
-        None,
-        "a contextual encoder that gives sentences their vectors, in place of the mean of their words",
-        values="str, path, (model, tokenizer), encoder or None",
-    )
-    pooling: Literal["mean", "max"] = option("mean", "how the vectors of a sentence's words become its own")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmsOptions(SentenceOptions):
-    """Options of `sms`."""
-
-    def settle(self, metric: str) -> Self:
-        given = None if self.sentence_weights == "count" else self.sentence_weights
-        weights = choose_weights(metric, given, self.idf, "count", option="sentence_weights")
-        return replace(super().settle(metric), sentence_weights=weights)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SwmsOptions(SentenceOptions):
-    """Options of `swms`."""
-
-    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
-
-    def settle(self, metric: str) -> Self:
-        # A table that the sentences use need not serve the words as well.
-        given = self.weights or ("idf" if self.idf is not None else None)
-        uses = given == "idf" or self.sentence_weights == "idf"
-        choose_weights(metric, "idf" if uses else given, self.idf, "count")
-        return replace(super().settle(metric), weights=given or "count")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # The metrics
 
 
@@ -290,7 +185,7 @@ class MoverSimilarity(PairMetric[ReadText]):
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
         if self.options.stopwords == "english":
-            _warn_about_script(self.name, texts)
+            warn_about_script(self.name, texts)
         for index, text in self.reader.read(texts):
             words = text.words(filtered=True)
             yield index, ReadText(text, None if words is None else self.bag(words))
@@ -351,7 +246,7 @@ class MoverSimilarity(PairMetric[ReadText]):
             x, y = unit_rows(x), unit_rows(y)
         costs = pairwise_distances(x, y, self.options.distance)
         if self.options.oov == "match":
-            _match_unknown(costs, first.units, second.units, self.temperature)
+            match_unknown(costs, first.units, second.units, self.temperature)
         return costs
 
     @classmethod
@@ -360,7 +255,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         tables = resolve_tables(name, options.idf, corpus, WordIdf(rules))
         table = None if tables is None else tables.references
         encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
-        sentences = _sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
+        sentences = sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
         fields: dict[str, object] = {"emb": encoder.identity}
         if isinstance(encoder, StaticEncoder):
             reader: WordReader = StaticReader(encoder, rules, options.oov != "drop")
@@ -373,20 +268,10 @@ class MoverSimilarity(PairMetric[ReadText]):
             reader = ContextualReader(
                 encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
             )
-        fields |= cls.unit_fields(options, sentences)
+        fields |= options.unit_fields(None if sentences is None else f"{sentences.identity}-{sentences.dtype}")
         if table is not None:
             fields["idf"] = table.digest
-        fields |= {
-            "stop": name_stop_words(options.stopwords),
-            "punct": "drop" if options.punctuation else "keep",
-            "case": "lower" if options.lowercase else "keep",
-            "numbers": "keep" if options.keep_numbers else "drop",
-            "lang": options.lang,
-            "dist": options.distance,
-            "norm": options.normalize,
-        }
-        if options.unescape:
-            fields["html"] = "decoded"
+        fields |= options.reading_fields()
         ends: dict[str, object] = {"temp": options.temperature, "refs": options.multi_ref}
         if options.average != "scores":
             ends["average"] = options.average
@@ -406,11 +291,6 @@ class MoverSimilarity(PairMetric[ReadText]):
             metric = replace(metric, temperature=mean_unrelated_distance(known))
         return replace(metric, signature=signature(name, fields | ends))
 
-    @classmethod
-    @abc.abstractmethod
-    def unit_fields(cls, options: Any, sentences: ContextualEncoder | None) -> dict[str, object]:
-        """What a signature says of the bag's units."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordMover(MoverSimilarity):
@@ -421,10 +301,6 @@ class WordMover(MoverSimilarity):
 
     def bag(self, words: Words) -> Bag:
         return word_bag(words, self.options.weights or "count", self.table, self.name)
-
-    @classmethod
-    def unit_fields(cls, options: WmsOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
-        return {"weights": options.weights}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,13 +314,6 @@ class SentenceMover(MoverSimilarity):
         return sentence_bag(
             words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
         )
-
-    @classmethod
-    def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
-        return {
-            "sentences": options.sentence_weights,
-            "sentvec": options.pooling if sentences is None else f"{sentences.identity}-{sentences.dtype}",
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -460,45 +329,6 @@ class SentenceAndWordMover(MoverSimilarity):
             sentence_bag(
                 words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
             ),
-        )
-
-    @classmethod
-    def unit_fields(cls, options: SwmsOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
-        return {"weights": options.weights, **SentenceMover.unit_fields(options, sentences)}
-
-
-def _sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> ContextualEncoder | None:
-    if options.sentence_encoder is None:
-        return None
-    encoder = load_encoder(options.sentence_encoder, device=options.device, dtype=options.dtype)
-    if isinstance(encoder, StaticEncoder):
-        raise InputError(f"{metric}: sentence_encoder: expected a contextual encoder, but {encoder.identity} is static")
-    if isinstance(options, SwmsOptions) and encoder is not words:
-        raise InputError(
-            f"{metric}: sentence_encoder: words and sentences are in one bag, so they need one space: "
-            f"expected the same encoder as model ({words.identity}), but got {encoder.identity}"
-        )
-    return encoder
-
-
-def _match_unknown(costs: Floats, first: Units, second: Units, unit: float) -> None:
-    """Words without a vector, in place: no distance from themselves, one unit from everything else."""
-    rows, columns = np.flatnonzero(first.unknown()).tolist(), np.flatnonzero(second.unknown()).tolist()
-    costs[rows, :] = unit
-    costs[:, columns] = unit
-    if rows and columns:
-        written, others = first.keys(), second.keys()
-        for i, j in product(rows, columns):
-            if written[i] == others[j]:
-                costs[i, j] = 0.0
-
-
-def _warn_about_script(metric: str, texts: Sequence[str]) -> None:
-    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
-    if 2 * foreign > len(texts[:64]):
-        warnings.warn(
-            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
-            stacklevel=2,
         )
 
 

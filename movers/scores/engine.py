@@ -6,30 +6,29 @@ texts are ready, while the encoder goes on with the rest.
 
 from __future__ import annotations
 
-import abc
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Generic, TypeVar
 
 from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
+from movers.scores.metric import Comparison, Costs, Example, PairMetric, TooLarge, check_size
 from movers.scores.options import RunOptions
-from movers.scores.result import Result
-from movers.threads import chunks, one_blas_thread, solver_pool
+from movers.scores.result import collect, corpus_score, reduce_references
+from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
     "Comparison",
     "Example",
     "PairMetric",
+    "build",
+    "check_size",
     "collect",
+    "corpus_score",
     "run",
     "score",
     "score_block",
@@ -38,151 +37,13 @@ __all__ = [
 ]
 
 Text = TypeVar("Text")
-Metric = TypeVar("Metric", bound="PairMetric[Any]")
-Costs = NDArray[np.float64]
+Metric = TypeVar("Metric", bound=PairMetric[Any])
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
-Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
 _UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
 _BLOCK = 1024  # pairs in memory at once
-_BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's own arrays
-_IN_FLIGHT = 16  # chunks that wait for a thread or are being compared
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 _GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
-
-
-class Comparison(NamedTuple):
-    """One prediction against one reference.
-
-    Attributes
-    ----------
-    score : float
-    parts : mapping
-        Further numbers of the pair (`precision`, `recall`, `f1`), reduced over references like the score.
-    empty : bool
-        A side had no token at all.
-    unfiltered : bool
-        Filtering left a side without units, so the pair was compared on all its tokens.
-    alignment : dict or None
-        Units, masses and flows, if asked for.
-    distance : float or None
-        What it cost to move one side into the other; None where nothing can be moved.
-    """
-
-    score: float
-    parts: Mapping[str, float] = {}
-    empty: bool = False
-    unfiltered: bool = False
-    alignment: dict[str, object] | None = None
-    distance: float | None = None
-
-
-class Example(NamedTuple):
-    """One prediction against all its references."""
-
-    score: float
-    parts: Mapping[str, float]
-    empty: bool
-    unfiltered: bool
-    truncated: bool
-    unknown: bool
-    alignments: list[dict[str, object]] | None
-    distance: float | None
-
-
-@dataclass(frozen=True)
-class PairMetric(abc.ABC, Generic[Text]):
-    """A metric with all its options settled; `Text` is what it makes of a text.
-
-    Attributes
-    ----------
-    name, signature : str
-    options : RunOptions
-        Validated; threads, progress bar, whether alignments are wanted, and the metric's own.
-    baseline : mapping or None
-        What unrelated texts score: `score` and the parts, by which all are rescaled.
-    """
-
-    name: str
-    signature: str
-    options: RunOptions
-    baseline: Mapping[str, float] | None = field(default=None, kw_only=True)
-
-    #: The class of its options.
-    options_class: ClassVar[type[RunOptions]]
-
-    @classmethod
-    @abc.abstractmethod
-    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Self:
-        """The metric that validated options describe; `idf="corpus"` needs the texts of the whole call."""
-
-    @property
-    @abc.abstractmethod
-    def multi_ref(self) -> Reduction:
-        """How the scores against several references become one."""
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether to compare the first pairs while later texts are being read.
-
-        An encoder's arithmetic leaves Python's lock free for that. A metric that reads in plain Python does not
-        overlap: its `costs` are prepared on the calling thread and only the solver runs in the threads, which would
-        otherwise take the lock from each other.
-        """
-        return True
-
-    @abc.abstractmethod
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Text]]:
-        """`(index, text)` for each of the distinct texts as soon as it is ready, in any order."""
-
-    @abc.abstractmethod
-    def compare(self, prediction: Text, reference: Text, costs: Costs | None = None) -> Comparison:
-        """One pair; runs in threads. `costs` are those prepared by `costs`, if any."""
-
-    def costs(self, prediction: Text, reference: Text) -> Costs | None:
-        """The cost matrix of a pair, for metrics that do not overlap."""
-        return None
-
-    def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
-        """Several pairs, one after the other; a metric may do better in a batch."""
-        found: list[Comparison] = []
-        for prediction, reference in pairs:
-            try:
-                found.append(self.compare(prediction, reference))
-            except TooLarge as error:
-                error.index = len(found)
-                raise
-        return found
-
-    def was_cut(self, text: Text) -> bool:
-        """Whether tokens of the text were left out."""
-        return False
-
-    def has_unknown(self, text: Text) -> bool:
-        """Whether the encoder does not know all words or pieces of the text."""
-        return False
-
-    def similarity(self, distance: float) -> float:
-        """The score of a distance, for metrics whose score is a function of it alone."""
-        raise NotImplementedError
-
-    def reading_whole(self) -> Self:
-        """The metric for texts of our own: read through windows, never refused for their length."""
-        return self
-
-    def table_row(self) -> int | None:
-        """Which layer's row of a baseline table in the `bert-score` package's format belongs to it, if one does."""
-        return None
-
-    def rescale(self, name: str, value: float) -> float:
-        """A score or part on the scale of the baseline: unrelated texts at 0, equal ones at 1."""
-        if self.baseline is None:
-            return value
-        return (value - self.baseline[name]) / (1.0 - self.baseline[name])
-
-    def extra(self) -> dict[str, object]:
-        """Further entries of the result."""
-        return {}
 
 
 def run(
@@ -283,23 +144,6 @@ def score_block(
         return block.examples()
 
 
-class TooLarge(Exception):
-    """A pair whose cost matrix would have more cells than the caller allows: its place in a list, then its texts."""
-
-    index: int = 0
-    pair: Pair = (0, 0)
-
-
-def check_size(m: int, n: int, limit: int) -> None:
-    """Refuse a cost matrix (m, n) of more than `limit` cells, before anything of that size is made."""
-    if m * n > limit:
-        size = m * n * _BYTES_PER_CELL / 1e9
-        raise TooLarge(
-            f"comparing {m:,} with {n:,} units takes about {size:,.1f} GB: more than max_cells={limit:,}; "
-            "raise max_cells if there is room, or compare sentences (sms)"
-        )
-
-
 @dataclass
 class _Block(Generic[Text]):
     """The pairs of a block on their way: waiting for a text, being compared, compared."""
@@ -391,12 +235,12 @@ class _Block(Generic[Text]):
         if self.pool is None:
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
+            self._wait(2 * (self.metric.options.threads or default_threads()) - 1)  # reading does not run far ahead
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
-            while len(self.in_flight) > _IN_FLIGHT:  # what waits holds its texts in memory
-                self.compared.update(self.in_flight.pop(0).result())
 
-    def _wait(self) -> None:
-        while self.in_flight:
+    def _wait(self, left: int = 0) -> None:
+        """Until no more than `left` chunks are being compared."""
+        while len(self.in_flight) > left:
             self.compared.update(self.in_flight.pop(0).result())
 
     def row_of(self, pair: Pair) -> int:
@@ -412,7 +256,7 @@ class _Block(Generic[Text]):
             first, members = self.numbers[prediction], [self.numbers[text] for text in references]
             truncated, unknown = (not marked.isdisjoint([first, *members]) for marked in (self.cut, self.unknown))
             comparisons = [self.compared[first, member] for member in members]
-            found.append(_reduce(self.metric, comparisons, truncated, unknown))
+            found.append(reduce_references(self.metric, comparisons, truncated, unknown))
         return found
 
 
@@ -427,71 +271,3 @@ def _compare(
     except TooLarge as error:
         error.pair = pairs[error.index]
         raise
-
-
-def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
-    if metric.multi_ref == "max":
-        best = max(comparisons, key=lambda comparison: comparison.score)
-        value, parts, distance = best.score, best.parts, best.distance
-    else:
-        count = 1 if metric.multi_ref == "sum" else len(comparisons)
-        value = math.fsum(comparison.score for comparison in comparisons) / count
-        names = comparisons[0].parts
-        parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}
-        moved = [comparison.distance for comparison in comparisons if comparison.distance is not None]
-        distance = math.fsum(moved) / len(moved) if moved else None
-    alignments = None
-    if metric.options.return_alignment:
-        alignments = [
-            {
-                "reference_index": index,
-                "score": metric.rescale("score", comparison.score),
-                **(comparison.alignment or {}),
-            }
-            for index, comparison in enumerate(comparisons)
-        ]
-    return Example(
-        metric.rescale("score", value),
-        {name: metric.rescale(name, part) for name, part in parts.items()} if metric.baseline else parts,
-        any(comparison.empty for comparison in comparisons),
-        any(comparison.unfiltered for comparison in comparisons),
-        truncated,
-        unknown,
-        alignments,
-        distance,
-    )
-
-
-def corpus_score(metric: PairMetric[Text], scores: Sequence[float], distances: Sequence[float | None]) -> float:
-    """The mean of the scores or, with `average="distances"`, the similarity of the mean distance.
-
-    A row without distance (one side is blank) counts with its score.
-    """
-    if getattr(metric.options, "average", "scores") == "scores":
-        return math.fsum(scores) / len(scores)
-    moved = [distance for distance in distances if distance is not None]
-    others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
-    value = metric.rescale("score", metric.similarity(math.fsum(moved) / len(moved))) if moved else 0.0
-    return math.fsum([value * len(moved), *others]) / len(scores)
-
-
-def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, object]:
-    """The result every metric returns: plain Python values only."""
-    scores, distances = [example.score for example in examples], [example.distance for example in examples]
-    result: dict[str, object] = Result(
-        score=corpus_score(metric, scores, distances),
-        scores=scores,
-        signature=metric.signature,
-        n_empty=sum(example.empty for example in examples),
-        n_unfiltered=sum(example.unfiltered for example in examples),
-        n_truncated=sum(example.truncated for example in examples),
-        n_unknown=sum(example.unknown for example in examples),
-    )
-    if any(distance is not None for distance in distances):
-        result["distances"] = distances
-    for name in examples[0].parts:
-        result[name] = [example.parts[name] for example in examples]
-    result.update(metric.extra())
-    if metric.options.return_alignment:
-        result["alignments"] = [example.alignments for example in examples]
-    return result

@@ -31,7 +31,7 @@ class Numbers:
         return lengths * known[:, None], known
 
 
-def test_pieces_are_rows_dropped_or_invisible() -> None:
+def test_pieces_are_rows_dropped_unknown_or_invisible() -> None:
     entries = Lexicon(Numbers(), RULES).learn(["The", "Cat", "cat", " ", "qua", "."])
     assert {piece: entries.codes[piece] for piece in ("The", "qua", ".", " ")} == {
         "The": DROPPED,
