@@ -35,12 +35,14 @@ TESTS: dict[str, list[str]] = {
     "movers/scores/bags.py": ["tests/scores/test_bags.py"],
     "movers/scores/bertscore.py": ["tests/scores/test_bertscore.py"],
     "movers/scores/clark.py": ["tests/scores/test_clark.py", "tests/scores/test_readable.py"],
+    "movers/scores/clark_options.py": ["tests/scores/test_options.py", "tests/scores/test_readable.py"],
+    "movers/scores/metric.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
     "movers/scores/engine.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
     "movers/scores/lexicon.py": ["tests/scores/test_lexicon.py", "tests/scores/test_clark.py"],
     "movers/scores/moverscore.py": ["tests/scores/test_moverscore.py", "tests/scores/test_papers.py"],
     "movers/scores/options.py": ["tests/scores/test_options.py", "tests/scores/test_readable.py"],
     "movers/scores/rescaling.py": ["tests/scores/test_readable.py", "tests/scores/test_bertscore.py"],
-    "movers/scores/result.py": ["tests/scores/test_readable.py"],
+    "movers/scores/result.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
     "movers/scores/tensors.py": ["tests/scores/test_tensors.py"],
     "movers/scores/tokens.py": ["tests/scores/test_tokens.py", "tests/scores/test_moverscore.py"],
     "movers/scores/words.py": ["tests/scores/test_clark.py", "tests/scores/test_readable.py"],
@@ -64,7 +66,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
             "not isinstance(self.reader, StaticReader) → isinstance(self.reader, StaticReader)",
             _THREAD,
         ),
-        ("scores/engine.py", "PairMetric.overlaps", "True → False", _THREAD),
+        ("scores/metric.py", "PairMetric.overlaps", "True → False", _THREAD),
         ("scores/engine.py", "score_stream", "1 → 2", "moves the progress bar only"),
         ("scores/engine.py", "_Block._compare_prepared", "0 → 1", _ROOM),
         ("scores/engine.py", "_Block._compare_prepared", "size >= _GROUP → size > _GROUP", _ROOM),
@@ -355,6 +357,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the table to this file")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy and the running tests go too
+    missing = {f"movers/scores/{path.name}" for path in (ROOT / "movers" / "scores").glob("[!_]*.py")} - {*TESTS}
+    if missing:
+        raise SystemExit(f"which tests cover {', '.join(sorted(missing))}?")
     mutants = chosen_mutants(options.per_function, options.limit, options.seed)
     mutants = [mutant for mutant in mutants if options.only in f"{mutant.file} {mutant.function} {mutant.edit}"]
     if options.list:
