@@ -279,18 +279,23 @@ def test_a_block_is_scored_on_the_callers_thread_without_a_pool() -> None:
 # BLAS
 
 
+def blas_libraries() -> list[Any]:
+    """NumPy's own BLAS, not that of SciPy, which may be loaded at any time."""
+    found = ThreadpoolController().select(internal_api="openblas").lib_controllers
+    return [library for library in found if "numpy" in library.filepath]
+
+
 def blas_threads() -> list[int]:
-    return [library.num_threads for library in ThreadpoolController().select(internal_api="openblas").lib_controllers]
+    return [library.num_threads for library in blas_libraries()]
 
 
 @pytest.fixture
 def several_blas_threads() -> Iterator[list[int]]:
     """NumPy's BLAS as a user has it on a machine of two processors."""
-    libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
-    before = [(library, library.num_threads) for library in libraries]
-    for library in libraries:
+    before = [(library, library.num_threads) for library in blas_libraries()]
+    for library, _ in before:
         library.set_num_threads(2)
-    if not libraries or set(blas_threads()) != {2}:
+    if not before or set(blas_threads()) != {2}:
         pytest.skip("NumPy was built without an OpenBLAS of several threads")
     yield blas_threads()
     for library, count in before:
