@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from movers.scores.bags import Bag, alignment_of
+from movers.scores.bags import Bag, alignment_of, match_unknown
 
 
 class Named:
@@ -10,6 +10,9 @@ class Named:
 
     def __init__(self, *names: str) -> None:
         self.names = names
+
+    def unknown(self) -> np.ndarray:
+        return np.array([name.startswith("?") for name in self.names])
 
     def vectors(self) -> np.ndarray:
         return np.zeros((len(self.names), 1), np.float32)
@@ -30,3 +33,11 @@ def test_an_alignment_holds_what_moves_and_the_shares_of_the_masses() -> None:
         "reference": [{"text": "c", "weight": 1.0}],
         "flows": [{"i": 0, "j": 0, "mass": 0.25, "cost": 2.0}],
     }
+
+
+def test_an_unknown_word_matches_itself_and_is_one_unit_from_all_others() -> None:
+    costs = np.full((3, 4), 9.0)
+    match_unknown(costs, Named("a", "?b", "?c"), Named("a", "?c", "b", "?b"), 0.5)
+    assert costs.tolist() == [[9.0, 0.5, 9.0, 0.5], [0.5, 0.5, 0.5, 0.0], [0.5, 0.0, 0.5, 0.5]]
+    match_unknown(costs := np.full((1, 2), 9.0), Named("a"), Named("?a", "a"), 2.0)
+    assert costs.tolist() == [[2.0, 9.0]]

@@ -509,6 +509,9 @@ def test_a_table_of_the_bert_score_package_serves_greedy_alignments(tmp_path: Pa
         movers.bertscore_emd(*texts, **options)
     with pytest.raises(InputError, match="expected columns LAYER, P, R, F with layer 2"):
         movers.bertscore_emd(*texts, alignment="greedy", layer=2, **options)
+    for several in ({"layer": "mean"}, {"model": "wordllama"}):
+        with pytest.raises(InputError, match="is for greedy alignments of one layer"):
+            movers.bertscore_emd(*texts, alignment="greedy", **several, **options)
 
 
 def test_no_warning_comes_of_an_ordinary_call() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,6 +230,31 @@ def test_a_pair_too_large_is_refused_with_its_row(model: str, tiny_bert: Any) ->
     for threads in (1, 2):
         with pytest.raises(InputError, match="^wms: row 2: comparing 3 with 4 units .* more than max_cells=11; raise"):
             movers.wms(*texts, max_cells=11, threads=threads, **options)
+
+
+class Budget:
+    """Notes how many cells pairs ask for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def hold(self, cells: int, limit: int) -> AbstractContextManager[None]:
+        self.asked.append((cells, limit))
+        return nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("name", "home", "cells"),
+    [("wms", "clark", 12), ("moverscore", "moverscore", 30), ("bertscore_emd", "bertscore", 12)],
+)
+def test_all_threads_together_keep_within_the_cells_of_one_large_pair(
+    name: str, home: str, cells: int, tiny_bert: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget()
+    options: dict[str, Any] = {"temperature": 1.0} if name == "wms" else {}
+    monkeypatch.setattr(f"movers.scores.{home}.CELLS", budget)
+    getattr(movers, name)(["red dog runs"], ["old man sells snow"], model=tiny_bert, max_cells=50, **options)
+    assert budget.asked == [(cells, 50)]
 
 
 def test_how_much_memory_a_pair_would_take_is_told() -> None:
