@@ -237,7 +237,8 @@ def chosen_mutants(per_function: int, limit: int | None, seed: int) -> list[Muta
             found += draw.sample(group, min(per_function, len(group)))
     if limit is not None and limit < len(found):
         found = draw.sample(found, limit)
-    return sorted(mutant for mutant in found if (mutant.file, mutant.function, mutant.edit) not in EQUIVALENT)
+    draw.shuffle(found)  # so that a run that is stopped has tried a fair sample
+    return [mutant for mutant in found if (mutant.file, mutant.function, mutant.edit) not in EQUIVALENT]
 
 
 def mutated(mutant: Mutant, source: str) -> str:
@@ -306,24 +307,28 @@ def existing(file: str) -> list[str]:
     return [file, *(test for test in TESTS[file] if (ROOT / test).exists())]
 
 
-def run(mutants: list[Mutant]) -> dict[Mutant, bool]:
-    """For each mutant whether a test failed."""
+def run(mutants: list[Mutant], check: bool) -> dict[Mutant, bool]:
+    """For each mutant whether a test failed; if the run is stopped, for those that were tried.
+
+    check : run the tests without any edit first
+    """
     caught: dict[Mutant, bool] = {}
     with tempfile.TemporaryDirectory(prefix="movers-mutants-") as folder:
         copy_root = Path(folder)
         prepare(copy_root)
         log = copy_root / "log.txt"
         files = dict.fromkeys(test for mutant in mutants for test in existing(mutant.file))
-        if run_tests(copy_root, [*files], log, len(files) * TIMEOUT):
+        if check and run_tests(copy_root, [*files], log, len(files) * TIMEOUT):
             raise SystemExit(f"the tests fail without any edit:\n{log.read_text()[-3000:]}")
-        for number, mutant in enumerate(mutants, 1):
-            begin = time.monotonic()
-            source = (copy_root / mutant.file).read_text(encoding="utf-8")
-            (copy_root / mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
-            caught[mutant] = run_tests(copy_root, existing(mutant.file), log) != 0
-            (copy_root / mutant.file).write_text(source, encoding="utf-8")
-            seconds = time.monotonic() - begin
-            print(f"{number}/{len(mutants)} {seconds:4.0f} s {row(mutant, caught[mutant])}", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            for number, mutant in enumerate(mutants, 1):
+                begin = time.monotonic()
+                source = (copy_root / mutant.file).read_text(encoding="utf-8")
+                (copy_root / mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
+                caught[mutant] = run_tests(copy_root, existing(mutant.file), log) != 0
+                (copy_root / mutant.file).write_text(source, encoding="utf-8")
+                seconds = time.monotonic() - begin
+                print(f"{number}/{len(mutants)} {seconds:4.0f} s {row(mutant, caught[mutant])}", flush=True)
     return caught
 
 
@@ -360,20 +365,21 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="edits in all at most")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--only", default="", metavar="TEXT", help="only edits whose file, function or edit has this")
+    parser.add_argument("--no-check", action="store_true", help="the tests are known to pass without any edit")
     parser.add_argument("--list", action="store_true", help="list the edits, run nothing")
     parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the table to this file")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy and the running tests go too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C, with a report on what was tried
     missing = {f"movers/scores/{path.name}" for path in (ROOT / "movers" / "scores").glob("[!_]*.py")} - {*TESTS}
     if missing:
         raise SystemExit(f"which tests cover {', '.join(sorted(missing))}?")
     mutants = chosen_mutants(options.per_function, options.limit, options.seed)
     mutants = [mutant for mutant in mutants if options.only in f"{mutant.file} {mutant.function} {mutant.edit}"]
     if options.list:
-        print("\n".join(f"{mutant.file}:{mutant.line} {mutant.function}: {mutant.edit}" for mutant in mutants))
+        print("\n".join(f"{mutant.file}:{mutant.line} {mutant.function}: {mutant.edit}" for mutant in sorted(mutants)))
         return
     total = sum(len(all_mutants(file)) for file in TESTS)
-    caught = run(mutants)
+    caught = dict(sorted(run(mutants, check=not options.no_check).items()))
     text = report(caught, total, options.seed)
     print(text)
     if options.output is not None:
