@@ -259,7 +259,7 @@ def mutated(mutant: Mutant, source: str) -> str:
 
 
 def run_tests(copy_root: Path, tests: list[str], log: Path, timeout: float = TIMEOUT) -> int:
-    """Exit code of pytest in a forked process: the libraries are imported already, movers is not."""
+    """Exit code of pytest in a forked process: libraries and encoders are loaded already, what is edited is not."""
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -267,7 +267,6 @@ def run_tests(copy_root: Path, tests: list[str], log: Path, timeout: float = TIM
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         os.chdir(copy_root)
-        sys.path.insert(0, str(copy_root))
         import pytest
 
         code = 1
@@ -295,12 +294,17 @@ def prepare(copy_root: Path) -> None:
     os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy_root), "OMP_NUM_THREADS": "1"}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != ROOT]
+    sys.path.insert(0, str(copy_root))
     import scipy.optimize  # noqa: F401
     import torch
-    import transformers  # noqa: F401
+
+    from movers.encoders import load_encoder  # encoders import nothing that is edited
 
     torch.set_num_threads(1)
-    assert "movers" not in sys.modules
+    for name in ("wordllama", "all-MiniLM-L6-v2"):
+        load_encoder(name)
+    edited = {file.removesuffix(".py").replace("/", ".") for file in TESTS}
+    assert edited.isdisjoint(sys.modules), edited & {*sys.modules}
 
 
 def existing(file: str) -> list[str]:
