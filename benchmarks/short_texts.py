@@ -22,7 +22,6 @@ SETTINGS: dict[str, dict[str, object]] = {
     "default": {},
     "special_tokens=False": {"special_tokens": False},
     "special_tokens=False, drop_subwords=False": {"special_tokens": False, "drop_subwords": False},
-    "special_tokens=False, aggregation='last'": {"special_tokens": False, "aggregation": "last"},
 }
 RELATED = [
     ("car", "automobile"),

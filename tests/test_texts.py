@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import time
 import unicodedata
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+from movers.errors import warn_once
 from movers.texts import (
     WordRules,
     is_mostly_non_latin,
     is_visible,
+    name_stop_words,
     sentence_spans,
     split_pieces,
     split_sentences,
@@ -224,16 +228,47 @@ def test_own_stop_words_are_taken_in_any_case_and_collection() -> None:
 
 
 def test_stop_words_that_are_no_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected 'english', None or a list of words, but got 'german'"):
+    with pytest.raises(ValueError, match="expected 'auto', 'english', None or a list of words, but got 'german'"):
         stop_words("german")
     with pytest.raises(TypeError, match="stopwords: expected words .*item 1 is int"):
         stop_words(["a", 3])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="stopwords: expected 'english', None or a list of words, but got int"):
+    with pytest.raises(TypeError, match="stopwords: expected 'auto', 'english', None or a list of words, but got int"):
         stop_words(5)  # type: ignore[arg-type]
 
 
+def test_stop_words_follow_the_language_and_english_ones_stay_the_same() -> None:
+    assert stop_words("auto") == stop_words("auto", lang="en-US") == stop_words("english")
+    german = stop_words("auto", lang="de")
+    assert german == stop_words("auto", lang="de-AT") and {"der", "und", "nicht"} <= german and "the" not in german
+    assert not {"mensch", "jahr", "gut", "klein"} & german  # a longer list would drop words that mean something
+    assert stop_words("auto", lang="no") == stop_words("auto", lang="nb") != frozenset()
+    assert words("Die Katze und der Hund", stopwords=german) == ["katze", "hund"]
+
+
+def test_a_language_without_a_list_keeps_all_words_and_says_so_once() -> None:
+    warn_once.cache_clear()
+    with pytest.warns(UserWarning, match=r"wms: stopwords: there is no list for lang='la', so no words are dropped"):
+        assert stop_words("auto", "wms", "la") == frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert stop_words("auto", "wms", "la") == frozenset()
+
+
+def test_signatures_tell_which_stop_words_were_dropped() -> None:
+    assert name_stop_words("auto", "en") == name_stop_words("english", "de") == "english"
+    assert name_stop_words("auto", "la") is None and name_stop_words(None, "de") is None
+    german = name_stop_words("auto", "de")
+    assert german is not None and german.startswith("de-") and german == name_stop_words("auto", "de-CH")
+    # the digest is that of the words, so that another version of the package with other words shows
+    assert german.removeprefix("de") == (name_stop_words(sorted(stop_words("auto", lang="de"))) or "").removeprefix(
+        "list"
+    )
+
+
 def test_stop_words_that_can_be_read_once_only_are_refused() -> None:
-    with pytest.raises(TypeError, match="stopwords: expected 'english', None or a list of words, but got generator"):
+    with pytest.raises(
+        TypeError, match="stopwords: expected 'auto', 'english', None or a list of words, but got generator"
+    ):
         stop_words(word for word in ["a"])  # type: ignore[arg-type]
 
 
@@ -268,3 +303,24 @@ def test_an_apostrophe_before_a_vowel_is_no_part_of_the_word() -> None:
     assert [word for word, _, _ in token_spans("‘Yes’ and 'apple' — l'amour")] == [
         *("‘", "Yes", "’", "and", "'", "apple", "'", "—", "l'amour")
     ]
+
+
+def test_a_long_line_has_the_sentences_that_it_has_in_parts() -> None:
+    sentences = [f'Dr. Smith paid ${number}.50 for "good. soup" at 5 p.m. with J. R. Jones!' for number in range(300)]
+    assert split_sentences(" ".join(sentences)) == sentences
+    unbroken = "word " * 3000 + "end."
+    assert split_sentences(f"Short one. {unbroken} Another.") == ["Short one.", unbroken, "Another."]
+
+
+@pytest.mark.parametrize("line", ["“" * 200_000, "(" * 200_000, "“a. " * 50_000, "x" * 200_000])
+def test_the_time_for_a_line_does_not_grow_with_its_square(line: str) -> None:
+    begun = time.process_time()
+    sentences = split_sentences(line)
+    assert time.process_time() - begun < 3.0
+    assert "".join("".join(sentences).split()) == "".join(line.split())
+
+
+def test_lists_of_stop_words_are_named_apart() -> None:
+    lists = [["new york"], ["new", "york"], ["new", "york "], ['new", "york'], []]
+    assert len({name_stop_words(words) for words in lists}) == len(lists)
+    assert name_stop_words(["a", "b"]) == name_stop_words(("B", "a")) and name_stop_words(None) is None

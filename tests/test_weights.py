@@ -202,3 +202,9 @@ def test_tables_come_from_the_call_from_files_or_from_the_caller(tmp_path: Path)
 def test_what_is_no_table_is_refused(idf: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         resolve_tables("m", idf, None, Builder())  # type: ignore[arg-type]
+
+
+def test_a_table_with_a_key_in_more_documents_than_there_are_is_refused() -> None:
+    for count in (3, -1):
+        with pytest.raises(InputError, match="expected each key in 0 to 2 documents"):
+            IdfTable({"word": count}, 2)

@@ -16,8 +16,8 @@ from movers.io import write_file
 from movers.quality.model import QualityModel
 from movers.quality.scorer import compare_vectors
 from movers.quality.store import StoreKind, VectorStore
-from movers.quality.training import environment as training_environment
 from movers.quality.units import TextVectors, split_units
+from movers.training import environment as training_environment
 
 sys.path.append(str(Path(__file__).parent.parent))  # a script finds what all benchmarks share in the folder above
 from common import data_folder, interleaved, judged  # noqa: E402

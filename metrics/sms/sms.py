@@ -35,7 +35,8 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a name, a file of word vectors,
             a spaCy pipeline, a transformers model by Hub id or folder.
-        stopwords ('english', list of words or None; default 'english'): words to drop.
+        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` takes the list of
+            `lang`.
         punctuation (True, False; default True): drop tokens that have neither letter nor digit.
         lowercase (True, False; default True): lower-case the words (a contextual model still reads the original case).
         keep_numbers (True, False; default True): keep tokens of digits alone.
@@ -122,7 +123,7 @@ class Sms(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="wordllama", stopwords="english", punctuation=True, lowercase=True, keep_numbers=True, temperature="auto",
+        model="wordllama", stopwords="auto", punctuation=True, lowercase=True, keep_numbers=True, temperature="auto",
         oov="drop", average="scores", lang="en", distance="euclidean", normalize=False, layer="mean",
         context="sentence", sentence_weights="count", sentence_encoder=None, pooling="mean", device="auto",
         dtype="float32", batch_tokens=None, threads=None, progress=None, return_alignment=False, preset=None,

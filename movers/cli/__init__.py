@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TextIO
 
-from movers.cli import baseline, compare, correlate, demo, listing, score, serve, train
+from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
 from movers.errors import InputError
 from movers.version import VERSION
 
@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (score, compare, correlate, listing, baseline, train, demo, serve):
+    for command in (score, explain, compare, correlate, listing, baseline, train, demo, serve):
         command.add_parser(commands)
     return parser
 

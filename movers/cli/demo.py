@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from movers.cli.arguments import Subparsers
+from movers.cli.arguments import Subparsers, check_picture
 from movers.io import align_table, progress_bar
 from movers.registry import METRICS
 
@@ -17,7 +18,9 @@ _SHORT = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_qual
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
-    commands.add_parser("demo", help="score the bundled example with every metric").set_defaults(run=run)
+    parser = commands.add_parser("demo", help="score the bundled example with every metric")
+    parser.add_argument("-o", "--output", metavar="FILE", help="draw the last pair: .html, .svg or .png")
+    parser.set_defaults(run=run)
 
 
 def example() -> dict[str, Any]:
@@ -50,7 +53,9 @@ def _short(text: str, width: int) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table and the flows."""
+    """Print the table and the flows, and draw the last pair."""
+    if arguments.output is not None:
+        check_picture(arguments.output)
     texts = example()
     print("Reference:\n  " + texts["reference"] + "\n")
     for candidate in texts["candidates"]:
@@ -69,6 +74,11 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"\nWhich sentences sms matched for '{shown['name']}' (share of mass, candidate → reference):")
     print("\n".join(flow_lines(result["alignments"][0][0])))
     print(f"\n{result['signature']}")
+    if arguments.output is not None:
+        from movers.pictures import explain
+
+        explain("swms", shown["text"], texts["reference"]).save(arguments.output)
+        print(f"\nThe same pair moved by words and sentences (swms), drawn: {os.path.abspath(arguments.output)}")
     return 0
 
 

@@ -74,6 +74,7 @@ class SummaryQuality(PairMetric[Text]):
             "text": config["unit"],
             "head": config["head"],
             "docs": options.doc_reduce,
+            **({"html": "decoded"} if options.unescape else {}),
         }
         if config["unit"] == "cross":
             line = signature(name, fields | {"dtype": options.dtype, "window": config["window"]})

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +15,6 @@ from movers.quality.faults import Negatives, Sample, build_vocabulary, make_samp
 from movers.quality.model import HeadName, QualityModel, save_model
 from movers.quality.units import Unit, split_units
 from movers.scores.options import option
-from movers.version import VERSION
 
 __all__ = ["TrainingOptions", "draw_samples", "split_pairs", "train"]
 
@@ -134,12 +131,6 @@ def train(
             "parameters": sum(value.numel() for value in learner.module.parameters() if value.requires_grad),
             "curve": curve,
             "test": evaluate_samples(learner.predict(samples["test"]), samples["test"]),
-            "environment": environment(),
+            "environment": training.environment(),
         },
     )
-
-
-def environment() -> dict[str, str]:
-    """Versions and machine, for the record of a run."""
-    versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
-    return {"movers": VERSION, "python": platform.python_version(), **versions, "machine": platform.machine()}

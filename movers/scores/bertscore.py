@@ -17,7 +17,6 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import abc
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -163,10 +162,6 @@ class BertScoreOptions(TokenOptions):
             check_language(metric, self.lang)
         model = self.model if self.model_type is None else self.model_type
         idf = ("corpus" if self.idf else None) if isinstance(self.idf, bool) else self.idf
-        if self.lang not in (None, "en") and model == TokenOptions.model:
-            warnings.warn(
-                f"{metric}: the default encoder {model} knows English; pass model= for {self.lang!r}", stacklevel=2
-            )
         default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"
         return replace(
             self,

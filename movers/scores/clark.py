@@ -43,6 +43,7 @@ from movers.scores.clark_options import (
     sentence_encoder,
 )
 from movers.scores.engine import Comparison, PairMetric, check_size, run
+from movers.scores.languages import language_warning
 from movers.scores.options import MultiRef, References, documented
 from movers.scores.words import (
     ContextualReader,
@@ -57,7 +58,7 @@ from movers.scores.words import (
     sentence_of,
 )
 from movers.signature import signature
-from movers.texts import warn_about_script
+from movers.texts import name_stop_words, warn_about_script
 from movers.threads import CELLS
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, normalised, resolve_tables, weigh
@@ -184,8 +185,9 @@ class MoverSimilarity(PairMetric[ReadText]):
         return not isinstance(self.reader, StaticReader)
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
-        if self.options.stopwords == "english":
+        if name_stop_words(self.options.stopwords, self.options.lang) == "english":
             warn_about_script(self.name, texts)
+        language_warning(self.name, self.reader.encoder, texts, self.options.lang)
         for index, text in self.reader.read(texts):
             words = text.words(filtered=True)
             yield index, ReadText(text, None if words is None else self.bag(words))

@@ -34,7 +34,11 @@ BagDistance = Literal["euclidean", "cosine"]
 class ClarkOptions(PairOptions):
     """What `wms`, `sms` and `swms` share."""
 
-    stopwords: object = option("english", "words to drop", values="'english', list of words or None")
+    stopwords: object = option(
+        "auto",
+        "words to drop; `auto` takes the list of `lang`",
+        values="'auto', 'english', list of words or None",
+    )
     punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
     lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
     keep_numbers: bool = option(True, "keep tokens of digits alone")
@@ -72,7 +76,7 @@ class ClarkOptions(PairOptions):
                 f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
             )
         check_language(metric, self.lang)
-        stop_words(self.stopwords, metric)
+        stop_words(self.stopwords, metric, self.lang)
         if isinstance(self.idf, tuple | list):
             raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
         return self
@@ -80,7 +84,7 @@ class ClarkOptions(PairOptions):
     def reading_fields(self) -> dict[str, object]:
         """What a signature says of how texts are read and compared."""
         fields: dict[str, object] = {
-            "stop": name_stop_words(self.stopwords),
+            "stop": name_stop_words(self.stopwords, self.lang),
             "punct": "drop" if self.punctuation else "keep",
             "case": "lower" if self.lowercase else "keep",
             "numbers": "keep" if self.keep_numbers else "drop",
@@ -96,7 +100,7 @@ class ClarkOptions(PairOptions):
 
     def rules(self) -> WordRules:
         return WordRules(
-            stopwords=stop_words(self.stopwords),
+            stopwords=stop_words(self.stopwords, lang=self.lang),
             lowercase=self.lowercase,
             keep_numbers=self.keep_numbers,
             punctuation=self.punctuation,

@@ -184,7 +184,7 @@ class MoverScoreOptions(TokenOptions):
             "drop_subwords": False,
             "unescape": True,
         },
-        "short": {"special_tokens": False},
+        "short": {"special_tokens": False, "drop_subwords": False},
     }
 
     def settle(self, metric: str) -> Self:

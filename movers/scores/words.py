@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders import Encoder
 from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
@@ -176,6 +177,9 @@ class WordText(Protocol):
 
 class WordReader(Protocol):
     """Gives distinct texts back as words with vectors."""
+
+    @property
+    def encoder(self) -> Encoder: ...
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, WordText]]: ...
 

@@ -85,7 +85,7 @@ def test_pages_are_served_to_this_machine_by_default(
     served: list[object] = []
 
     def page(names: list[str] | None) -> SimpleNamespace:
-        return SimpleNamespace(launch=lambda **options: served.append((names, options)))
+        return SimpleNamespace(queue=lambda **_: None, launch=lambda **options: served.append((names, options)))
 
     monkeypatch.setattr("movers.serve.all_metrics_page", page)
     assert run("serve", "--metrics", "wms,sms", "--port", 7001)[0] == 0

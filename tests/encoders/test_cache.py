@@ -75,3 +75,17 @@ def test_a_value_that_is_put_again_counts_once_and_one_too_big_is_not_kept() -> 
 
 def test_the_default_capacity_is_bounded() -> None:
     assert 0 < VectorCache().capacity <= 2 << 30
+
+
+def test_a_file_replaced_by_one_of_equal_size_and_time_has_another_digest(tmp_path: Path, empty_cache: Path) -> None:
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.write_bytes(b"one")
+    first, status = file_digest(path), path.stat()
+    other.write_bytes(b"two")
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+    assert path.stat().st_mtime_ns == status.st_mtime_ns and path.stat().st_size == status.st_size
+    assert file_digest(path) == hashlib.sha256(b"two").hexdigest() != first
+    path.write_bytes(b"six")  # in place
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file_digest(path) == hashlib.sha256(b"six").hexdigest()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -428,3 +429,48 @@ def test_a_device_that_is_not_there_is_refused_with_the_remedy(model_folder: Pat
 def test_an_unknown_dtype_is_refused(model_folder: Path) -> None:
     with pytest.raises(InputError, match="dtype: expected one of 'float32', 'float16', 'bfloat16', but got 'int8'"):
         load_encoder(model_folder, device="cpu", dtype="int8")
+
+
+def scores_and_name(model: Any, tokenizer: Any) -> tuple[float, str]:
+    result = movers.moverscore(["the Cat ran"], ["a cat sat"], model=(model, tokenizer))
+    return result["score"], result["signature"]
+
+
+def test_what_determines_vectors_of_a_pair_is_in_its_identity() -> None:
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    plain = scores_and_name(model, tokenizer)
+    cased = tiny_tokenizer("bert")
+    cased.backend_tokenizer.normalizer = None
+    other = tiny_model("bert")
+    other.config.hidden_act = "relu"
+    from transformers import BertModel
+
+    changed = BertModel(other.config, add_pooling_layer=False).eval()
+    changed.load_state_dict(model.state_dict())
+    found = [plain, scores_and_name(model, cased), scores_and_name(changed, tokenizer)]
+    assert len({score for score, _ in found}) == len({name for _, name in found}) == 3
+
+
+def test_how_a_tokenizer_was_last_used_changes_no_identity() -> None:
+    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
+    plain = scores_and_name(model, tokenizer)
+    tokenizer(["a cat", "the dog sat"], padding=True, truncation=True, max_length=3)
+    assert scores_and_name(model, tokenizer) == plain
+
+
+def test_the_signature_names_the_precision_of_a_pair_not_of_the_option() -> None:
+    half = tiny_model("bert").to(torch.bfloat16)
+    for metric in (movers.moverscore, movers.wms):
+        assert "|dtype:bfloat16|" in metric(["a cat"], ["a dog"], model=(half, tiny_tokenizer("bert")))["signature"]
+    options = {"sentence_encoder": (half, tiny_tokenizer("bert"))}
+    assert "-bfloat16|" in movers.sms(["a cat"], ["a dog"], **options)["signature"]
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "merges.txt", "spiece.model"])
+def test_a_folder_is_named_by_all_files_that_determine_vectors(model_folder: Path, tmp_path: Path, file: str) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(model_folder, folder)
+    first = load_encoder(folder).identity
+    path = folder / file
+    path.write_text((path.read_text() if path.exists() else "") + "\n")
+    assert load_encoder(folder).identity != first

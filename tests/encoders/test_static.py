@@ -379,3 +379,55 @@ def test_a_damaged_archive_is_named(tmp_path: Path, empty_cache: Path) -> None:
         (tmp_path / "v.txt.gz").write_bytes(content)
         with pytest.raises(InputError, match="model: .*v.txt.gz: expected a gzip archive of word vectors, but"):
             VectorFile(tmp_path / "v.txt.gz")
+
+
+def test_a_file_replaced_at_equal_size_and_time_is_read_again_in_the_same_process(
+    vector_file: Callable[..., Path], empty_cache: Path
+) -> None:
+    path = vector_file({"cat": [1.0, 2.0], "dog": [3.0, 4.0]})
+    status = path.stat()
+    first = load_encoder(path)
+    path.write_bytes(vector_bytes({"cat": [5.0, 2.0], "dog": [3.0, 4.0]}, "glove"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    second = load_encoder(path)
+    assert path.stat().st_size == status.st_size and first.identity != second.identity
+    assert second.vectors(["cat"])[0].tolist() == [[5.0, 2.0]]
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "words.txt"])
+def test_a_flipped_byte_in_the_cache_is_mended(vector_file: Callable[..., Path], empty_cache: Path, name: str) -> None:
+    table = tiny_table(WORDS)
+    path = vector_file(table)
+    assert_holds(VectorFile(path), table)
+    (cached,) = (empty_cache / "vectors").glob(f"*/{name}")
+    data = bytearray(cached.read_bytes())
+    data[-1] ^= 1
+    cached.write_bytes(data)
+    assert_holds(VectorFile(path), table)
+
+
+def test_a_cache_that_is_ready_may_be_read_only_and_one_that_is_not_names_the_variable(
+    vector_file: Callable[..., Path], empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tiny_table(WORDS)
+    path = vector_file(table)
+    VectorFile(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(static, "locked_cache", lambda name: pytest.fail("the cache was locked"))
+        assert_holds(VectorFile(path), table)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match=r"cannot write to .*file/cache .*: set MOVERS_CACHE"):
+        VectorFile(path)
+
+
+def test_spacy_vectors_are_named_by_their_words_too(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    names = set()
+    for words in (["cat", "dog"], ["dog", "cat"]):
+        pipeline = spacy.blank("en")
+        for word, row in zip(words, np.eye(2, dtype=np.float32), strict=True):
+            pipeline.vocab.set_vector(word, row)
+        pipeline.to_disk(tmp_path / "pipeline")
+        names.add(load_encoder(tmp_path / "pipeline").identity)  # the same name, saved again
+    assert len(names) == 2

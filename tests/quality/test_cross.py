@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,19 @@ def test_a_tokenizer_without_a_first_token_is_an_error(tmp_path: Path) -> None:
     tiny_tokenizer("bert").save_pretrained(tmp_path)
     with pytest.raises(InputError, match=r"needs an encoder with \[CLS\] and \[SEP\]"):
         load_cross_encoder(str(tmp_path))
+
+
+@pytest.mark.parametrize("file", ["transformer.json", "tokenizer/tokenizer.json", "config.json"])
+def test_a_model_is_named_by_all_files_that_determine_its_scores(trained: Path, tmp_path: Path, file: str) -> None:
+    folder = tmp_path / "cross"
+    shutil.copytree(trained, folder)
+    first = load_model(folder).identity
+    assert first == load_model(trained).identity
+    (folder / file).write_text((folder / file).read_text() + "\n")
+    assert load_model(folder).identity != first
+
+
+def test_rows_with_unknown_pieces_are_counted(trained: Path) -> None:
+    texts = ["The bridge of Arden.", "The bridge of Ardén."]
+    with pytest.warns(UserWarning, match="1 of 2 rows have words or pieces the encoder does not know"):
+        assert quality(texts, [LONG, LONG], model=trained)["n_unknown"] == 1

@@ -44,7 +44,7 @@ def score(summary: str, document: str = DOCUMENT) -> float:
 
 def test_it_works_at_once_and_returns_plain_floats() -> None:
     result = quality([GOOD, OTHER_GOOD], [DOCUMENT, OTHER_DOCUMENT])
-    assert set(result) == {"score", "scores", "signature", "n_empty", "n_unfiltered", "n_truncated"}
+    assert set(result) == {"score", "scores", "signature", "n_empty", "n_unfiltered", "n_truncated", "n_unknown"}
     assert all(type(value) is float for value in [result["score"], *result["scores"]])
     assert result["score"] == pytest.approx(np.mean(result["scores"]))
     json.dumps(result)
@@ -262,3 +262,12 @@ def test_agreement_with_people_on_ten_documents(judged: Any) -> None:
         people = [sum(chosen[place]["scores"].values()) for place in places]
         found.append(spearmanr(scores[places], people)[0])
     assert np.mean(found) > 0.25
+
+
+@pytest.mark.filterwarnings("ignore:.*the encoder does not know")
+def test_rows_with_unknown_pieces_are_counted_and_not_taken_for_a_copy() -> None:
+    documents = ["ฉันรักแมว", "สวัสดีชาวโลก"]
+    result = quality(documents, documents[::-1])
+    assert result["n_unknown"] == 2
+    alignment = quality(documents[:1], documents[1:], return_alignment=True)["alignments"][0][0]
+    assert alignment["summary"][0]["token_match"] < 0.3

@@ -337,7 +337,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 
 
 def test_another_language_on_the_default_model_warns() -> None:
-    with pytest.warns(UserWarning, match="knows English"):
+    with pytest.warns(UserWarning, match="outside the languages of all-MiniLM-L6-v2"):
         movers.bertscore_emd(["Guten Tag."], ["Guten Abend."], lang="de")
 
 
@@ -518,3 +518,30 @@ def test_no_warning_comes_of_an_ordinary_call() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         movers.bertscore_emd(PREDICTIONS[:3], REFERENCES[:3])
+
+
+@pytest.mark.parametrize("values", [(1.0, 0.5, 0.5), (0.5, float("nan"), 0.5), (0.5, 0.5, float("inf"))])
+def test_a_baseline_that_would_make_no_number_of_a_score_is_refused(tmp_path: Path, values: Any) -> None:
+    path = tmp_path / "baseline.tsv"
+    path.write_text("LAYER,P,R,F\n6," + ",".join(map(str, values)))
+    options = {"alignment": "greedy", "rescale_with_baseline": True, "baseline_path": path}
+    with pytest.raises(InputError, match="expected numbers below 1, but got"):
+        movers.bertscore_emd(["a cat"], ["a dog"], **options)
+
+
+def test_baselines_that_differ_in_the_last_digit_have_two_signatures(tmp_path: Path) -> None:
+    found = set()
+    for value in (0.84, 0.84 + 1e-6):
+        path = tmp_path / "baseline.tsv"
+        path.write_text(f"LAYER,P,R,F\n6,{value},{value},{value}")
+        options = {"alignment": "greedy", "rescale_with_baseline": True, "baseline_path": path}
+        found.add(movers.bertscore_emd(["a cat"], ["a dog"], **options)["signature"])
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("alignment", ["optimal", "greedy"])
+@pytest.mark.parametrize("metric", [movers.bertscore_hungarian, movers.bertscore_emd])
+def test_precision_recall_and_f1_never_exceed_one(metric: Any, alignment: str) -> None:
+    result = metric(REFERENCES, REFERENCES, alignment=alignment)
+    for part in PARTS:
+        assert max(result[part]) <= 1.0 and min(result[part]) > 1 - 1e-6

@@ -54,7 +54,7 @@ def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
     assert rows["multi_ref"][:3] == ("multi_ref", "'max', 'mean'", "max")
     assert rows["normalize"].choices == (True, False)
     assert rows["threads"].values == "int or None" and rows["threads"].choices == ()
-    assert rows["stopwords"].values == "'english', list of words or None"
+    assert rows["stopwords"].values == "'auto', 'english', list of words or None"
     bert = {row.name: row.alias_of for row in option_rows(find_metric("bertscore_emd").options_class)}
     assert (bert["model_type"], bert["nthreads"], bert["layer"]) == ("model", "threads", None)
 
@@ -82,8 +82,8 @@ def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
         ({"lang": ""}, "lang: expected a text, but got ''"),
         ({"lang": "english"}, "lang: expected a language code such as 'en' or 'pt-BR', but got 'english'"),
         ({"lang": "xx"}, "lang: expected a language code"),
-        ({"stopwords": "german"}, "stopwords: expected 'english', None or a list of words, but got 'ger"),
-        ({"stopwords": zip("a", strict=False)}, "stopwords: expected 'english', None or a list of words"),
+        ({"stopwords": "german"}, "stopwords: expected 'auto', 'english', None or a list of words, but got 'ger"),
+        ({"stopwords": zip("a", strict=False)}, "stopwords: expected 'auto', 'english', None or a list of words"),
         ({"shared_pass": "yes"}, "shared_pass: expected a movers.SharedPass or None, but got str"),
         ({"idf": 3}, "idf: expected 'corpus', a saved table's path or an IdfTable, but got 3"),
         ({"idf": (IdfTable({}, 1), IdfTable({}, 2))}, "idf: expected one table for both sides, but got 2"),

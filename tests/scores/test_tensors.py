@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from movers import bertscore_tensors
+from movers import InputError, bertscore_tensors
 from movers.scores.bertscore import emd_scores, f1_of, greedy_scores, hungarian_scores
 
 ALIGNMENTS = ["emd", "hungarian", "greedy"]
@@ -217,3 +217,29 @@ def test_unknown_alignments_and_weights_are_told() -> None:
         bertscore_tensors(*given, alignment="best")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="weights: expected one of 'norm', 'uniform', but got 'idf'"):
         bertscore_tensors(*given, weights="idf")  # type: ignore[arg-type]
+
+
+@every_alignment
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_embeddings_that_are_not_finite_are_an_error_that_names_the_row(alignment: Any, bad: float) -> None:
+    hyp_emb, hyp_mask, ref_emb, ref_mask = batch(1)
+    ref_emb[2, ref_mask[2].nonzero()[0, 0], 3] = bad
+    with pytest.raises(InputError, match=r"bertscore_tensors: ref_emb\[2\]: expected finite numbers"):
+        bertscore_tensors(hyp_emb, hyp_mask, ref_emb, ref_mask, alignment=alignment)
+
+
+@every_alignment
+@pytest.mark.parametrize("scale", [1e30, 1e-30])
+def test_the_length_of_embeddings_changes_no_cosine(alignment: Any, scale: float) -> None:
+    hyp_emb, hyp_mask, ref_emb, ref_mask = batch(2, dtype=torch.float32)
+    plain = bertscore_tensors(hyp_emb, hyp_mask, ref_emb, ref_mask, alignment=alignment)
+    scaled = bertscore_tensors(hyp_emb * scale, hyp_mask, ref_emb * scale, ref_mask, alignment=alignment)
+    for one, other in zip(plain, scaled, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
+
+
+@every_alignment
+def test_no_value_exceeds_one(alignment: Any) -> None:
+    hyp_emb, hyp_mask, _, _ = batch(3, rows=40, dtype=torch.float32)
+    for value in bertscore_tensors(hyp_emb, hyp_mask, hyp_emb, hyp_mask, alignment=alignment):
+        assert float(value.max()) <= 1.0 and float(value.min()) > 1 - 1e-6
