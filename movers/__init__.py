@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from movers.version import VERSION
 
 if TYPE_CHECKING:
-    from movers import hooks
+    from movers import hooks, rewards
     from movers.encoders import SharedPass, load_encoder
     from movers.errors import InputError
     from movers.paths import module_path
+    from movers.pictures import explain
     from movers.quality.scorer import reference_free_summary_quality
     from movers.registry import score_many
     from movers.scores.bertscore import bertscore_emd, bertscore_hungarian
@@ -36,6 +37,7 @@ _HOMES = {
     "bertscore_emd": "movers.scores.bertscore",
     "bertscore_hungarian": "movers.scores.bertscore",
     "bertscore_tensors": "movers.scores.tensors",
+    "explain": "movers.pictures",
     "load_encoder": "movers.encoders",
     "module_path": "movers.paths",
     "mover_distance": "movers.scores.clark",
@@ -46,7 +48,7 @@ _HOMES = {
     "swms": "movers.scores.clark",
     "wms": "movers.scores.clark",
 }
-_MODULES = ("hooks",)
+_MODULES = ("hooks", "rewards")
 __all__ = [
     "IdfTable",
     "InputError",
@@ -55,12 +57,14 @@ __all__ = [
     "bertscore_emd",
     "bertscore_hungarian",
     "bertscore_tensors",
+    "explain",
     "hooks",
     "load_encoder",
     "module_path",
     "mover_distance",
     "moverscore",
     "reference_free_summary_quality",
+    "rewards",
     "score_many",
     "sms",
     "swms",

@@ -33,7 +33,7 @@ def compute_baseline(
     Parameters
     ----------
     metric : str
-        object metric with references.
+        Any metric with references.
     texts : sequence of str
         Sentences or documents of the kind to be scored.
     options : mapping
@@ -60,16 +60,11 @@ def compute_baseline(
         first, second = draw.sample(range(len(distinct)), 2)
         predictions.append(distinct[first])
         references.append(distinct[second])
-    settled = chosen.parse(options or {})
     result = chosen.function(predictions, references, **(options or {}))
     record: dict[str, object] = {
         "format": BASELINE_FORMAT,
         "metric": metric,
         "signature": result["signature"],
-        "alignment": getattr(settled, "alignment", None),
-        "model": _field(result["signature"], "emb"),
-        "layer": _field(result["signature"], "layer"),
-        "weights": _field(result["signature"], "weights"),
         "score": result["score"],
         "pairs": pairs,
         "seed": seed,
@@ -80,11 +75,6 @@ def compute_baseline(
         if part in result:
             record[part] = sum(result[part]) / len(result[part])
     return record
-
-
-def _field(signature: str, name: str) -> str | None:
-    found = [part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")]
-    return found[0] if found else None
 
 
 def save_baseline(record: Mapping[str, object], path: str | Path) -> None:

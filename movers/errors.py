@@ -1,8 +1,11 @@
-"""The one class of errors that a user can mend."""
+"""The one class of errors that a user can mend, and warnings that are shown once."""
 
 from __future__ import annotations
 
-__all__ = ["InputError"]
+import warnings
+from functools import lru_cache
+
+__all__ = ["InputError", "warn_once"]
 
 
 class InputError(ValueError, TypeError):
@@ -17,3 +20,9 @@ class InputError(ValueError, TypeError):
 
 
 InputError.__module__ = "movers"  # the name under which a traceback shows it, and users import it
+
+
+@lru_cache(maxsize=1024)
+def warn_once(message: str) -> None:
+    """Warn, but only once per process with the same message, however often a metric is called."""
+    warnings.warn(message, stacklevel=2)

@@ -78,7 +78,9 @@ class MetricSpec:
 
     def build(self, options: RunOptions, corpus: Corpus | None = None) -> PairMetric[Any]:
         """The metric with its options settled; `idf="corpus"` needs the texts of the whole call."""
-        return self.metric_class.build(self.name, options, corpus)
+        from movers.scores.engine import build
+
+        return build(self.metric_class, self.name, options, corpus)
 
 
 _CLARK, _ZHAO, _JIN = "movers.scores.clark", "movers.scores.moverscore", "movers.scores.bertscore"

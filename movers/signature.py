@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from movers.version import VERSION
 
-__all__ = ["signature", "short_digest"]
+__all__ = ["read_signature", "short_digest", "signature"]
 
 
 def short_digest(data: bytes | str) -> str:
@@ -27,6 +27,16 @@ def signature(metric: str, fields: Mapping[str, object]) -> str:
     'wms|emb:wordllama-256@64b47a2d|stop:none|norm:no|v:0.2.0'
     """
     return "|".join([metric, *(f"{key}:{_plain(value)}" for key, value in fields.items()), f"v:{VERSION}"])
+
+
+def read_signature(line: str) -> dict[str, str]:
+    """The fields of a signature, the metric's name under `metric`.
+
+    >>> read_signature("wms|emb:wordllama-256@64b47a2d|v:0.1.0")
+    {'metric': 'wms', 'emb': 'wordllama-256@64b47a2d', 'v': '0.1.0'}
+    """
+    metric, *fields = line.split("|")
+    return {"metric": metric, **dict(field.split(":", 1) for field in fields)}
 
 
 def _plain(value: object) -> str:

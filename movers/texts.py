@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import regex
 import sentencex
 
-from movers.errors import InputError
+from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
 __all__ = [
@@ -28,12 +29,14 @@ __all__ = [
     "check_language",
     "is_mostly_non_latin",
     "is_visible",
+    "language_stop_words",
     "name_stop_words",
     "sentence_spans",
     "split_pieces",
     "split_sentences",
     "stop_words",
     "token_spans",
+    "warn_about_script",
 ]
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
@@ -167,37 +170,95 @@ def _bundled_stop_words(name: str) -> frozenset[str]:
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-def stop_words(stopwords: object, metric: str = "texts") -> frozenset[str]:
-    """The words to drop: a bundled list by name, the caller's own, or none; errors name the metric.
+_NORWEGIAN = {"no": "nb", "nn": "nb"}  # the package has one list for them
+
+
+@lru_cache(maxsize=64)
+def language_stop_words(lang: str) -> frozenset[str] | None:
+    """The stop words of a language: for English the bundled list, for others those of the package stop-words.
+
+    None if there is no list for the language.
+
+    >>> len(language_stop_words("en-GB")), "und" in language_stop_words("de"), language_stop_words("la")
+    (127, True, None)
+    """
+    language = _main_language(lang)
+    if language == "en":
+        return _bundled_stop_words("english")
+    try:
+        from stop_words import LANGUAGE_MAPPING, get_stop_words
+    except ImportError:
+        raise InputError("stopwords: 'auto' needs the package stop-words: pip install stop-words") from None
+    language = _NORWEGIAN.get(language, language)
+    return frozenset(map(str.lower, get_stop_words(language))) if language in LANGUAGE_MAPPING else None
+
+
+def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> frozenset[str]:
+    """The words to drop; errors name the metric.
+
+    Parameters
+    ----------
+    stopwords
+        `"auto"`: the list of the language, or none, with a warning, if there is no list for it; `"english"`: the
+        bundled list; a list of words; or None.
+    lang : code of the language that `"auto"` follows
 
     >>> "the" in stop_words("english"), len(stop_words("english")), len(stop_words(None))
     (True, 127, 0)
+    >>> stop_words("auto") == stop_words("english"), "und" in stop_words("auto", lang="de")
+    (True, True)
     """
     if stopwords is None:
         return frozenset()
     if isinstance(stopwords, str):
-        if stopwords != "english":
+        if stopwords not in ("auto", "english"):
             raise InputError(
-                f"{metric}: stopwords: expected 'english', None or a list of words, but got {stopwords!r}; "
-                "for another language pass the list itself"
+                f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, but got {stopwords!r}; "
+                "for another language pass lang and 'auto', or the list itself"
             )
-        return _bundled_stop_words(stopwords)
+        words = language_stop_words("en" if stopwords == "english" else lang)
+        if words is None:
+            warn_once(
+                f"{metric}: stopwords: there is no list for lang={lang!r}, so no words are dropped; "
+                "pass stopwords=None, or a list of your own"
+            )
+        return words or frozenset()
     if not isinstance(stopwords, Collection) or isinstance(stopwords, bytes):  # an iterator could be read only once
         raise InputError(
-            f"{metric}: stopwords: expected 'english', None or a list of words, but got {type(stopwords).__name__}"
+            f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, "
+            f"but got {type(stopwords).__name__}"
         )
-    words = list(stopwords)
-    for index, word in enumerate(words):
+    given = list(stopwords)
+    for index, word in enumerate(given):
         if not isinstance(word, str):
             raise InputError(f"{metric}: stopwords: expected words (str), but item {index} is {type(word).__name__}")
-    return frozenset(word.lower() for word in words)
+    return frozenset(word.lower() for word in given)
 
 
-def name_stop_words(stopwords: object) -> str | None:
-    """How a signature names them: by name, or a list by its digest."""
-    if stopwords is None or isinstance(stopwords, str):
-        return stopwords
-    return f"list-{short_digest(json.dumps(sorted(stop_words(stopwords))))}"
+def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
+    """How a signature names them: by name, or a list by its digest.
+
+    >>> name_stop_words("auto", "en"), name_stop_words("auto", "de-AT"), name_stop_words("auto", "la")
+    ('english', 'de-...', None)
+    """
+    if stopwords is None or not isinstance(stopwords, str):
+        return None if stopwords is None else f"list-{_digest(stop_words(stopwords))}"
+    language = "en" if stopwords == "english" else _main_language(lang)
+    words = language_stop_words(language)
+    return "english" if language == "en" else None if words is None else f"{language}-{_digest(words)}"
+
+
+def _digest(words: frozenset[str]) -> str:
+    return short_digest(json.dumps(sorted(words)))
+
+
+def _main_language(lang: str) -> str:
+    """The code of a language without its region.
+
+    >>> _main_language("pt-BR")
+    'pt'
+    """
+    return re.split("[-_]", lang.lower())[0]
 
 
 # ISO 639-1, and languages with a Wikipedia that have a three-letter code only.
@@ -220,7 +281,7 @@ def check_language(metric: str, lang: str) -> None:
     Traceback (most recent call last):
     movers.InputError: wms: lang: expected a language code such as 'en' or 'pt-BR', but got 'english'
     """
-    if re.split("[-_]", lang.lower())[0] not in _LANGUAGES:
+    if _main_language(lang) not in _LANGUAGES:
         raise InputError(f"{metric}: lang: expected a language code such as 'en' or 'pt-BR', but got {lang!r}")
 
 
@@ -301,3 +362,13 @@ def is_mostly_non_latin(text: str) -> bool:
     letters = regex.findall(r"\p{L}", text)
     latin = regex.findall(r"\p{Script=Latin}", text)
     return 2 * len(latin) < len(letters)
+
+
+def warn_about_script(metric: str, texts: Sequence[str]) -> None:
+    """Warn if English stop words are to be dropped from texts of another script."""
+    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
+    if 2 * foreign > len(texts[:64]):
+        warnings.warn(
+            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
+            stacklevel=2,
+        )

@@ -9,7 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class SafeLock:
             lock._lock = threading.Lock()
 
 
+_COUNTED_CELLS = 1 << 16
+_NOTHING = nullcontext()
+
+
 class CellBudget:
     """Bounds the cost matrices that are in memory over all threads of the process."""
 
@@ -61,13 +65,18 @@ class CellBudget:
         self._changed = threading.Condition()
         self._held = 0
 
-    @contextmanager
-    def hold(self, cells: int, limit: int) -> Iterator[None]:
+    def hold(self, cells: int, limit: int) -> AbstractContextManager[None]:
         """Wait until no more than `limit` cells are held together with these; a single matrix never waits for itself.
 
-        >>> with CellBudget().hold(100, 50):
+        Small matrices, of which there are many, are not counted.
+
+        >>> with CellBudget().hold(10**9, 50):
         ...     pass
         """
+        return _NOTHING if cells < _COUNTED_CELLS else self._hold(cells, limit)
+
+    @contextmanager
+    def _hold(self, cells: int, limit: int) -> Iterator[None]:
         with self._changed:
             self._changed.wait_for(lambda: not self._held or self._held + cells <= limit)
             self._held += cells

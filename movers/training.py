@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar
 
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-__all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "draw_curve", "fit",
-           "seeded"]  # fmt: skip
+__all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "draw_curve",
+           "environment", "fit", "seeded"]  # fmt: skip
 
 Curve = list[dict[str, float]]
 Item = TypeVar("Item")
@@ -257,6 +259,12 @@ def fit(
             bar.set_postfix(loss=f"{measured['validation_loss']:.4f}", best=best)
     module.load_state_dict(state.best)
     return state.curve
+
+
+def environment() -> dict[str, str]:
+    """Versions and machine, for the record of a run."""
+    versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
+    return {"movers": VERSION, "python": platform.python_version(), **versions, "machine": platform.machine()}
 
 
 def draw_curve(curve: Curve, path: Path) -> None:

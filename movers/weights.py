@@ -9,7 +9,7 @@ import os
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -147,6 +147,28 @@ class Corpus(NamedTuple):
 
     predictions: Iterable[str]
     references: Iterable[Sequence[str]]
+
+    def cleaned(self, clean: Callable[[str], str]) -> Corpus:
+        """The same texts as a metric reads them."""
+        return Corpus(_Cleaned(self.predictions, clean), _CleanedGroups(self.references, clean))
+
+
+@dataclass(frozen=True)
+class _Cleaned:
+    texts: Iterable[str]
+    clean: Callable[[str], str]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.clean, self.texts)
+
+
+@dataclass(frozen=True)
+class _CleanedGroups:
+    groups: Iterable[Sequence[str]]
+    clean: Callable[[str], str]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return ([self.clean(text) for text in group] for group in self.groups)
 
 
 class Tables(NamedTuple):

@@ -42,17 +42,29 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def judged() -> Callable[[str], list[dict[str, Any]]]:
+def judged_file() -> Callable[[str], Path]:
+    """The file of a human-judged set by name, from the folder that MOVERS_DATA names or from what `make data` brought.
+
+    A test whose set is in neither is skipped.
+    """
+
+    def find(name: str) -> Path:
+        folders = [Path(os.environ["MOVERS_DATA"])] if os.environ.get("MOVERS_DATA") else []
+        for folder in (*folders, ROOT / "data"):
+            for path in (folder / "human" / f"{name}.jsonl.gz", folder / f"{name}.jsonl.gz"):
+                if path.is_file():
+                    return path
+        pytest.skip(f"no {name}.jsonl.gz in the folder that MOVERS_DATA names, nor in data/human (`make data`)")
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def judged(judged_file: Callable[[str], Path]) -> Callable[[str], list[dict[str, Any]]]:
     """Rows of a human-judged set by name."""
 
     def read(name: str) -> list[dict[str, Any]]:
-        folder = os.environ.get("MOVERS_DATA")
-        if not folder:
-            pytest.skip("MOVERS_DATA is not set: it names the folder that holds human/<name>.jsonl.gz")
-        path = Path(folder) / "human" / f"{name}.jsonl.gz"
-        if not path.is_file():
-            pytest.skip(f"MOVERS_DATA is set, but there is no {path}")
-        with gzip.open(path, "rt", encoding="utf-8") as file:
+        with gzip.open(judged_file(name), "rt", encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
     return read

@@ -21,7 +21,3 @@ def test_no_file_is_longer_than_four_hundred_lines() -> None:
 
 def test_any_stands_in_at_most_a_hundred_lines() -> None:
     assert sum(bool(re.search(r"\bAny\b", line)) for path in PACKAGE for line in lines(path)) <= 100
-
-
-def test_the_package_and_its_modules_have_at_most_eleven_thousand_six_hundred_lines() -> None:
-    assert sum(len(lines(path)) for path in FILES) <= 11_600

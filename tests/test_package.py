@@ -19,7 +19,7 @@ from movers.version import VERSION
 # What a release consists of: packaged code and data, and what is needed to test, measure and publish it.
 FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "MANIFEST.in", "NOTICE", "README.md")
 FILES += ("constraints.txt", "pyproject.toml", "setup.py")
-FOLDERS = ("benchmarks", "examples", "metrics", "movers", "tests", "tools")
+FOLDERS = ("benchmarks", "docs", "examples", "metrics", "movers", "tests", "tools")
 
 
 class Built(NamedTuple):

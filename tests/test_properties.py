@@ -134,6 +134,7 @@ ROWS = [
     ("The cat isn't on the mat. It sells 3 red boxes, Snow!", "the Cat is 3. old dog sat on the big box"),
     ("it is on the a", "A man ships snow, snow in 3 Red boxes"),
     ("the man. " * 12, "the old dog runs in a box. " * 6),
+    ("snow &amp; it is a box", "qua is old &quot;snow&quot;"),
 ]
 
 
@@ -157,9 +158,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("config.json", "record.json"):
         (changed / name).write_bytes((shipped / name).read_bytes())
     weights = load_file(shipped / "model.safetensors")
-    save_file(
-        {name: np.asarray(value * np.float32(0.9)) for name, value in weights.items()}, changed / "model.safetensors"
-    )
+    smaller = {name: np.asarray(value * np.float32(0.9)) for name, value in weights.items()}
+    save_file(smaller, changed / "model.safetensors")
     return path
 
 
@@ -199,11 +199,19 @@ CLARK: dict[str, tuple[dict[str, Any], object, object]] = {
     "multi_ref": ({}, "max", "mean"),
     "truncation": ({"model": CONTEXTUAL, "context": "text"}, "window", "cut"),
     "window": ({"model": CONTEXTUAL, "context": "text"}, 8, None),
+    "temperature": ({}, "auto", 2.0),
+    "oov": ({}, "zero", "match"),
+    "average": ({}, "scores", "distances"),
+    "preset": ({}, None, "paper"),
+    "rescale": ({}, False, True),
+    "unescape": ({}, False, True),
 }
 SENTENCES: dict[str, tuple[dict[str, Any], object, object]] = {
     "sentence_weights": ({}, "count", "uniform"),
     "sentence_encoder": ({"model": CONTEXTUAL}, None, CONTEXTUAL),
     "idf": ({"sentence_weights": "idf"}, *TABLES),
+    "pooling": ({}, "mean", "max"),
+    "oov": ({}, "drop", "zero"),
 }
 WEIGHTS = ({}, "count", "norm")
 TOKENS: dict[str, tuple[dict[str, Any], object, object]] = {
@@ -215,6 +223,8 @@ TOKENS: dict[str, tuple[dict[str, Any], object, object]] = {
     "multi_ref": ({}, "max", "mean"),
     "truncation": ({}, "window", "cut"),
     "window": ({}, 8, None),
+    "rescale": ({}, False, True),
+    "unescape": ({}, False, True),
 }
 GREEDY = {"alignment": "greedy"}
 BERTSCORE: dict[str, tuple[dict[str, Any], object, object]] = {
@@ -246,6 +256,11 @@ CHANGING: dict[str, dict[str, tuple[dict[str, Any], object, object]]] = {
         "punctuation": ({}, True, "ascii"),
         "drop_subwords": ({}, True, False),
         "special_tokens": ({}, True, False),
+        "normalize": ({}, True, False),
+        "idf_tables": ({"idf": "corpus"}, "sides", "one"),
+        "powers": ({}, None, [1, 2]),
+        "average": ({"similarity": "exp"}, "scores", "distances"),
+        "preset": ({}, None, "short"),
     },
     "bertscore_hungarian": {**BERTSCORE},
     "bertscore_emd": {**BERTSCORE},
@@ -253,9 +268,16 @@ CHANGING: dict[str, dict[str, tuple[dict[str, Any], object, object]]] = {
         "model": ({}, "shipped", "quality"),
         "doc_reduce": ({}, "mean", "sum"),
         "dtype": ({}, "float32", "bfloat16"),
+        "unescape": ({}, False, True),
     },
 }
-NO_CHANGE = {("bertscore_hungarian", "lang"): (None, "de"), ("bertscore_emd", "lang"): (None, "de")}
+NO_CHANGE: dict[tuple[str, str], tuple[object, object]] = {
+    ("bertscore_hungarian", "lang"): (None, "de"),
+    ("bertscore_emd", "lang"): (None, "de"),
+    ("bertscore_hungarian", "preset"): (None, "paper"),
+    ("bertscore_emd", "preset"): (None, "paper"),
+    ("reference_free_summary_quality", "preset"): (None, None),
+}
 
 
 def run(metric: str, options: Mapping[str, Any], folder: Path) -> tuple[list[float], str]:
@@ -269,7 +291,7 @@ def run(metric: str, options: Mapping[str, Any], folder: Path) -> tuple[list[flo
         given["model"] = STATIC if metric in ("wms", "sms", "swms") else CONTEXTUAL
     groups = [[reference, "the old mat, a cat — 3 dogs; isn't"] for _, reference in ROWS]
     result = getattr(movers, metric)([prediction for prediction, _ in ROWS], groups, **{"progress": False, **given})
-    return result["scores"], result["signature"]
+    return [*result["scores"], result["score"]], result["signature"]
 
 
 def test_every_option_of_every_metric_is_known_to_change_scores_or_not() -> None:

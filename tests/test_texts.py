@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import time
 import unicodedata
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+from movers.errors import warn_once
 from movers.texts import (
     WordRules,
     is_mostly_non_latin,
@@ -226,16 +228,47 @@ def test_own_stop_words_are_taken_in_any_case_and_collection() -> None:
 
 
 def test_stop_words_that_are_no_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected 'english', None or a list of words, but got 'german'"):
+    with pytest.raises(ValueError, match="expected 'auto', 'english', None or a list of words, but got 'german'"):
         stop_words("german")
     with pytest.raises(TypeError, match="stopwords: expected words .*item 1 is int"):
         stop_words(["a", 3])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="stopwords: expected 'english', None or a list of words, but got int"):
+    with pytest.raises(TypeError, match="stopwords: expected 'auto', 'english', None or a list of words, but got int"):
         stop_words(5)  # type: ignore[arg-type]
 
 
+def test_stop_words_follow_the_language_and_english_ones_stay_the_same() -> None:
+    assert stop_words("auto") == stop_words("auto", lang="en-US") == stop_words("english")
+    german = stop_words("auto", lang="de")
+    assert german == stop_words("auto", lang="de-AT") and {"der", "und", "nicht"} <= german and "the" not in german
+    assert not {"mensch", "jahr", "gut", "klein"} & german  # a longer list would drop words that mean something
+    assert stop_words("auto", lang="no") == stop_words("auto", lang="nb") != frozenset()
+    assert words("Die Katze und der Hund", stopwords=german) == ["katze", "hund"]
+
+
+def test_a_language_without_a_list_keeps_all_words_and_says_so_once() -> None:
+    warn_once.cache_clear()
+    with pytest.warns(UserWarning, match=r"wms: stopwords: there is no list for lang='la', so no words are dropped"):
+        assert stop_words("auto", "wms", "la") == frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert stop_words("auto", "wms", "la") == frozenset()
+
+
+def test_signatures_tell_which_stop_words_were_dropped() -> None:
+    assert name_stop_words("auto", "en") == name_stop_words("english", "de") == "english"
+    assert name_stop_words("auto", "la") is None and name_stop_words(None, "de") is None
+    german = name_stop_words("auto", "de")
+    assert german is not None and german.startswith("de-") and german == name_stop_words("auto", "de-CH")
+    # the digest is that of the words, so that another version of the package with other words shows
+    assert german.removeprefix("de") == (name_stop_words(sorted(stop_words("auto", lang="de"))) or "").removeprefix(
+        "list"
+    )
+
+
 def test_stop_words_that_can_be_read_once_only_are_refused() -> None:
-    with pytest.raises(TypeError, match="stopwords: expected 'english', None or a list of words, but got generator"):
+    with pytest.raises(
+        TypeError, match="stopwords: expected 'auto', 'english', None or a list of words, but got generator"
+    ):
         stop_words(word for word in ["a"])  # type: ignore[arg-type]
 
 

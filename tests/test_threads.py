@@ -18,13 +18,15 @@ import movers
 from movers.errors import InputError
 from movers.threads import CellBudget, SafeLock, solver_pool, solvers_at_work
 
+MANY = 1 << 16  # smaller matrices are not counted
+
 
 def test_cells_in_flight_stay_within_the_limit_and_a_large_matrix_goes_alone() -> None:
     budget, lock, held, most = CellBudget(), threading.Lock(), 0, 0
 
     def work(cells: int) -> None:
         nonlocal held, most
-        with budget.hold(cells, 100):
+        with budget.hold(cells * MANY, 100 * MANY):
             with lock:
                 held += cells
                 most = max(most, held)
@@ -38,7 +40,7 @@ def test_cells_in_flight_stay_within_the_limit_and_a_large_matrix_goes_alone() -
     for thread in threads:
         thread.join(10)
     assert held == 0 and 60 < most <= 100
-    with budget.hold(1000, 100):  # waits for nobody but others
+    with budget.hold(1000 * MANY, 100 * MANY):  # waits for nobody but others
         pass
 
 
@@ -103,7 +105,7 @@ def test_the_command_line_answers_an_interrupt_while_a_pair_is_being_solved(
     slow_pair: Path, tmp_path: Path, number: int, code: int
 ) -> None:
     output = tmp_path / "scores.csv"
-    command = [sys.executable, "-m", "movers", "score", f"wms[model={slow_pair}]"]
+    command = [sys.executable, "-m", "movers", "score", f"wms[model={slow_pair},temperature=1]"]
     texts = ["-p", f"{slow_pair}.a", "-r", f"{slow_pair}.b", "-o", str(output), "--threads", "1"]
     process = subprocess.Popen([*command, *texts], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

@@ -76,6 +76,12 @@ def test_the_digest_tells_tables_apart() -> None:
     assert len({table.digest for table in tables}) == len(tables)
 
 
+def test_the_digest_of_a_table_never_changes() -> None:
+    # Signatures of published scores hold these.
+    assert IdfTable({"naïve": 1, "a": 2}, 3).digest == IdfTable({"a": 2, "naïve": 1}, 3).digest == "8c92493c"
+    assert IdfTable({101: 2, 7: 1}, 3, "tokens", "x").digest == "1964298a"
+
+
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="idf: .* no file .*nowhere"):
         IdfTable.load(tmp_path / "nowhere.json")

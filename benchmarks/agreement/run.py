@@ -12,46 +12,35 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from movers.agreement import agreement_table, compare_correlations
 from movers.agreement.judged import JudgedSet
 from movers.agreement.lexical import LEXICAL_METRICS
 from movers.agreement.readers import read_file
-from movers.agreement.rendering import short
 from movers.agreement.scoring import MetricCall, Scored, score_judged
 from movers.encoders.cache import VECTORS
-from movers.io import align_table, write_file
+from movers.errors import InputError
+from movers.io import write_file
 from movers.registry import METRICS
 from movers.version import VERSION
 
 HERE = Path(__file__).parent
-if TYPE_CHECKING:
-    from agreement.store import ScoreStore
-    from agreement.tables import TABLES, Row, Table
-    from common import interleaved, machine
-else:
-    # A script finds its siblings by these names, and what all benchmarks share in the folder above.
-    sys.path.append(str(HERE.parent))
-    from common import interleaved, machine
-    from store import ScoreStore
-    from tables import TABLES, Row, Table
+sys.path.append(str(HERE.parent))  # what all benchmarks share
 
-_PACKAGES = ("numpy", "scipy", "torch", "transformers", "POT", "rouge-score", "sacrebleu")
+from common import interleaved, machine  # noqa: E402, I001
+from layout import Row, Table  # noqa: E402
+from pages import PACKAGES, cell_path, tuned_encoder, write_results  # noqa: E402
+from passage import measure_passage  # noqa: E402
+from store import ScoreStore  # noqa: E402
+from tables import all_tables  # noqa: E402
 
-
-def slug(text: str) -> str:
-    """A name for a file.
-
-    >>> slug("MoverScore, bigrams, IDF")
-    'moverscore-bigrams-idf'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+TABLES = all_tables()
 
 
 def find_file(folder: Path, name: str) -> Path | None:
@@ -59,18 +48,23 @@ def find_file(folder: Path, name: str) -> Path | None:
 
 
 def available(call: MetricCall) -> bool:
-    return call.name in METRICS or call.name in LEXICAL_METRICS
+    """Whether this version has the metric and all of its options."""
+    if call.name not in METRICS:
+        return call.name in LEXICAL_METRICS
+    try:
+        METRICS[call.name].parse(call.options)
+    except InputError as error:
+        return "unknown option" not in str(error)
+    return True
 
 
-def cell_path(out: Path, table: Table, row: Row) -> Path:
-    return out / "cells" / table.name / f"{slug(row.call.label)}.json"
-
-
-def is_done(path: Path, row: Row, digest: str) -> bool:
-    """Whether a cell holds this row's numbers on this very file."""
+def is_done(path: Path, row: Row, digest: str, again: Collection[str] = ()) -> bool:
+    """Whether a cell holds this row's numbers on this very file; metrics in ``again`` by this very version."""
     if not path.exists():
         return False
     cell = json.loads(path.read_text(encoding="utf-8"))
+    if (row.call.name in again and cell["version"] != VERSION) or (row.differs_from and not cell.get("differs")):
+        return False
     asked = [row.call.name, json.loads(json.dumps(dict(row.call.options))), row.call.output, digest]
     return [cell["metric"], cell["options"], cell["output"], cell["data_sha256"]] == asked
 
@@ -82,7 +76,8 @@ def score_rows(
 
     def key(call: MetricCall) -> list[Any]:
         # A corpus' document frequencies are counted inside groups.
-        return [digest, *table.where, table.group if call.options.get("idf") == "corpus" else None]
+        counted = call.options.get("idf") == "corpus" or "preset" in call.options
+        return [digest, *table.where, table.group if counted else None]
 
     paths = {call.label: store.path(texts.name, key(call), call) for call in calls}
     read = {label: store.read(path) for label, path in paths.items()}
@@ -108,7 +103,7 @@ def cell_of(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
         systems=texts.labels("system") if table.level == "system" else None,
         groups=texts.labels(table.group) if table.group else None,
     )
-    numbers: dict[str, dict[str, object]] = {}
+    numbers: dict[str, dict[str, Any]] = {}
     for line in lines:
         column = line.human if table.group is None else line.group
         if column in table.columns:
@@ -117,13 +112,23 @@ def cell_of(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
             numbers[column] = {"value": value, "low": low, "high": high, "n": line.texts}
             if table.ranked:
                 numbers[column] = {"value": line.ranked_right, "low": None, "high": None, "n": line.ranked_pairs}
-    better = None
-    if table.baseline is not None and table.baseline in scored and row.call.label != table.baseline:
-        # One-sided, as for an improvement.
-        human = humans[table.humans[0]]
-        baseline = scored[table.baseline].scores
-        test = compare_correlations(own.scores, baseline, human, table.coefficient, n_resamples=1).williams
-        better = None if test is None else test.p / 2 if test.t > 0 else 1 - test.p / 2
+    for column, groups in table.means.items():
+        values = [number["value"] for name, number in numbers.items() if name in groups]
+        mean = sum(values) / len(groups) if len(values) == len(groups) and None not in values else None
+        n = sum(number["n"] for name, number in numbers.items() if name in groups)
+        numbers[column] = {"value": mean, "low": None, "high": None, "n": n}
+    tests = {
+        other: compare_correlations(
+            own.scores, scored[other].scores, humans[table.humans[0]], table.coefficient, n_resamples=1
+        ).williams
+        for other in (table.baseline, row.differs_from)
+        if other is not None and other != row.call.label and other in scored
+    }
+    better, differs = None, None
+    if (test := tests.get(table.baseline or "")) is not None:
+        better = test.p / 2 if test.t > 0 else 1 - test.p / 2  # one-sided, as for an improvement
+    if (test := tests.get(row.differs_from or "")) is not None:
+        differs = {"row": row.differs_from, "p": test.p}
     return {
         "table": table.name,
         "row": row.call.label,
@@ -137,93 +142,9 @@ def cell_of(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
         "signature": own.signature,
         "columns": numbers,
         "williams_p": better,
+        "differs": differs,
         "version": VERSION,
     }
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
-def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
-    """Markdown of one table: our number with its interval, the paper's beside it."""
-    with_paper = {column for column in table.columns if any(column in row.paper for row in table.rows)}
-    heading = ["metric", "options"]
-    if with_paper:
-        heading.append("stands beside")
-    for column in table.columns:
-        heading += [column, *(["paper"] if column in with_paper else [])]
-    tested = table.baseline is not None
-    if tested:
-        heading.append(f"better than {table.baseline}")
-    body = []
-    for row in table.rows:
-        cell = cells.get(row.call.label)
-        if cell is None:
-            continue
-        options = ", ".join(f"{key}={value}" for key, value in row.call.options.items())
-        options += f", output={row.call.output}" if row.call.output != "scores" else ""
-        line = [row.call.label, f"`{row.call.name}`" + (f" {options}" if options else "")]
-        if with_paper:
-            line.append(row.stands_for or "–")
-        for column in table.columns:
-            line.append(_with_interval(cell["columns"].get(column), brief=table.group is not None and column != "mean"))
-            if column in with_paper:
-                line.append(short(row.paper[column]) if column in row.paper else "–")
-        if tested:
-            p = cell["williams_p"]
-            line.append("–" if p is None else f"{'**' if p < 0.01 else '*' if p < 0.05 else 'no'} (p = {p:.2g})")
-        body.append(line)
-    if not body:
-        return []
-    numeric = set(range(3 if with_paper else 2, len(heading) - (1 if tested else 0)))
-    interval = " In brackets: 95 % interval." if table.group is None and not table.ranked else ""
-    ns = {number["n"] for cell in cells.values() for number in cell["columns"].values()}
-    texts = f"{min(ns)}" if len(ns) == 1 else f"{min(ns)} to {max(ns)}"
-    return [
-        f"## {table.title}",
-        "",
-        f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {texts}.{interval}",
-        "",
-        *align_table(heading, body, numeric, markdown=True),
-        "",
-    ]
-
-
-def _with_interval(number: Mapping[str, float | None] | None, *, brief: bool) -> str:
-    if number is None or number["value"] is None:
-        return "–"
-    value, low, high = number["value"], number["low"], number["high"]
-    if brief or low is None or high is None:
-        return short(value)
-    return f"{short(value)} [{short(low)}, {short(high)}]"
-
-
-def write_results(out: Path, extra: Iterable[str] = ()) -> Path:
-    """``RESULTS.md`` out of all cells that are there."""
-    lines = [
-        "# Agreement with people",
-        "",
-        "Written by `python benchmarks/agreement/run.py`; each number comes from one of the files in `cells/`.",
-        f"Last written with {machine(_PACKAGES)}.",
-        "",
-        "Every table has the paper's numbers beside ours. Encoders differ (see the notes), so the question is whether",
-        "the order of the rows and the distances between them are those of the paper.",
-        "",
-        *extra,
-    ]
-    for table in TABLES.values():
-        cells = {}
-        for row in table.rows:
-            path = cell_path(out, table, row)
-            if path.exists():
-                cells[row.call.label] = json.loads(path.read_text(encoding="utf-8"))
-        lines += render_table(table, cells)
-    speed = out / "cells" / "speed.json"
-    if speed.exists():
-        lines += render_speed(json.loads(speed.read_text(encoding="utf-8")))
-    path = out / "RESULTS.md"
-    write_file(path, "\n".join(lines).rstrip("\n") + "\n")
-    return path
 
 
 # --- speed -----------------------------------------------------------------------------------------------------------
@@ -253,21 +174,8 @@ def measure_speed(judged: JudgedSet, runs: int) -> dict[str, Any]:
         "metrics": [call.label for call in _FIVE],
         "seconds": {"one": measured.floors, "five": measured.ours},
         "ratio": measured.ratio,
-        "machine": machine(_PACKAGES),
+        "machine": machine(PACKAGES),
     }
-
-
-def render_speed(found: Mapping[str, Any]) -> list[str]:
-    seconds = {name: sorted(times) for name, times in found["seconds"].items()}
-    one, five = (seconds[name][len(seconds[name]) // 2] for name in ("one", "five"))
-    runs = len(seconds["one"])
-    return [
-        "## Vectors are shared",
-        "",
-        f"{found['data']} ({found['texts']} texts): {one:.1f} s with one contextual metric (MoverScore), {five:.1f} s "
-        f"with five ({', '.join(found['metrics'])}): {found['ratio']:.2f} times as long (median of {runs} runs).",
-        "",
-    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -285,20 +193,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=HERE, help="where cells/ and RESULTS.md are written")
     parser.add_argument("--scores", type=Path, default=None, help="where scores are kept (default: OUT/.scores)")
     parser.add_argument("--skip-models", default="", help="leave rows out whose options name one of these models")
+    parser.add_argument(
+        "--tuned", metavar="MODEL", help="an encoder fine-tuned on inference, for the papers' MNLI rows"
+    )
+    parser.add_argument(
+        "--again", default="", metavar="METRIC,…", help="score these metrics anew where an older version did"
+    )
+    parser.add_argument("--passage", action="store_true", help="score the passage of Clark et al., Table 1, too")
     parser.add_argument("--speed", action="store_true", help="measure one metric against five, too")
     parser.add_argument("--speed-runs", type=int, default=3, metavar="N", help="how often (default: 3)")
     arguments = parser.parse_args(argv)
     folder = arguments.data / "human" if (arguments.data / "human").is_dir() else arguments.data
     names = [name for name in arguments.tables.split(",") if name]
-    unknown = [name for name in names if name not in TABLES]
+    tuned = arguments.tuned or tuned_encoder(arguments.out)
+    tables = TABLES | (all_tables(tuned) if tuned else {})
+    unknown = [name for name in names if name not in tables]
     if unknown:
-        raise SystemExit(f"unknown table {unknown[0]!r}; there are {', '.join(TABLES)}")
+        raise SystemExit(f"unknown table {unknown[0]!r}; there are {', '.join(tables)}")
+    again = {name for name in arguments.again.split(",") if name}
     skipped = {model for model in arguments.skip_models.split(",") if model}
     store = ScoreStore(arguments.scores or arguments.out / ".scores")
-    for together in _by_texts(TABLES[name] for name in names):
-        score_together(together, folder, arguments.out, store, skipped)
+    job = Job(folder, arguments.out, store, skipped, again)
+    for together in _by_texts(tables[name] for name in names):
+        score_together(together, job)
         for table in together:
-            run_table(table, folder, arguments.out, store, skipped)
+            run_table(table, job)
+    if arguments.passage:
+        measure_passage(arguments.out)
     if arguments.speed:
         path = find_file(folder, "wmt17_seg_da_to_en")
         if path is None:
@@ -307,7 +228,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         measured = measure_speed(read_file(path), arguments.speed_runs)
         write_file(target, json.dumps(measured, indent=2) + "\n")
-    print(write_results(arguments.out))
+    print(write_results(arguments.out, tables))
     return 0
 
 
@@ -319,59 +240,74 @@ def _by_texts(tables: Iterable[Table]) -> list[list[Table]]:
     return list(groups.values())
 
 
-def score_together(tables: Sequence[Table], folder: Path, out: Path, store: ScoreStore, skip_models: set[str]) -> None:
+@dataclass(frozen=True)
+class Job:
+    """Where sets lie and results go, models whose rows are left out, and metrics to score anew."""
+
+    folder: Path
+    out: Path
+    store: ScoreStore
+    skip_models: Collection[str] = ()
+    again: Collection[str] = ()
+
+    def rows(self, table: Table) -> list[Row]:
+        return [row for row in table.rows if row.call.options.get("model") not in self.skip_models]
+
+    def todo(self, table: Table, digest: str) -> list[Row]:
+        rows = (row for row in self.rows(table) if available(row.call))
+        return [row for row in rows if not is_done(cell_path(self.out, table, row), row, digest, self.again)]
+
+
+def score_together(tables: Sequence[Table], job: Job) -> None:
     """Put the scores that several tables lack into the store, all metrics that share an encoder at once."""
-    path = find_file(folder, tables[0].data)
+    path = find_file(job.folder, tables[0].data)
     if path is None or len(tables) < 2:
         return
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     calls: dict[str, MetricCall] = {}
     for table in tables:
-        for row in _rows(table, skip_models):
-            if not is_done(cell_path(out, table, row), row, digest):
-                # labels are a table's own; the same metric may have two of them
-                told = json.dumps([row.call.name, dict(row.call.options), row.call.output], sort_keys=True)
-                calls[told] = MetricCall(told, row.call.name, row.call.options, row.call.output)
+        for row in job.todo(table, digest):
+            # labels are a table's own; the same metric may have two of them
+            told = json.dumps([row.call.name, dict(row.call.options), row.call.output], sort_keys=True)
+            calls[told] = MetricCall(told, row.call.name, row.call.options, row.call.output)
+    if not calls:
+        return
     texts = read_file(path).where(*tables[0].where)
     for part in _by_model(calls.values()):
         print(f"{tables[0].data}: {len(part)} metrics for {len(tables)} tables", file=sys.stderr, flush=True)
-        score_rows(texts, part, tables[0], store, digest)
+        score_rows(texts, part, tables[0], job.store, digest)
 
 
-def _rows(table: Table, skip_models: set[str]) -> list[Row]:
-    return [row for row in table.rows if row.call.options.get("model") not in skip_models and available(row.call)]
-
-
-def run_table(table: Table, folder: Path, out: Path, store: ScoreStore, skip_models: set[str]) -> None:
-    path = find_file(folder, table.data)
+def run_table(table: Table, job: Job) -> None:
+    path = find_file(job.folder, table.data)
     if path is None:
-        print(f"{table.name}: no {table.data}.jsonl.gz in {folder}, left as it is", file=sys.stderr)
+        print(f"{table.name}: no {table.data}.jsonl.gz in {job.folder}, left as it is", file=sys.stderr)
         return
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     missing = [row.call.label for row in table.rows if not available(row.call)]
     if missing:
         print(f"{table.name}: not in this version: {'; '.join(missing)}", file=sys.stderr)
-    rows = _rows(table, skip_models)
-    todo = [row for row in rows if not is_done(cell_path(out, table, row), row, digest)]
+    rows = [row for row in job.rows(table) if available(row.call)]
+    todo = job.todo(table, digest)
     if not todo:
         print(f"{table.name}: done", file=sys.stderr)
         return
     print(f"{table.name}: {len(todo)} of {len(rows)} rows to do", file=sys.stderr, flush=True)
     texts = read_file(path).where(*table.where)
     scored: dict[str, Scored] = {}
-    # The baseline first: the others are tested against it.
+    # First what others are tested against.
+    tested = {table.baseline, *(row.differs_from for row in todo)}
     needed = sorted(
-        (row for row in rows if row in todo or row.call.label == table.baseline),
-        key=lambda row: row.call.label != table.baseline,
+        (row for row in rows if row in todo or row.call.label in tested), key=lambda row: row.call.label not in tested
     )
     for calls in _by_model(row.call for row in needed):
         started = time.perf_counter()
-        scored |= score_rows(texts, calls, table, store, digest)
+        scored |= score_rows(texts, calls, table, job.store, digest)
         labels = [call.label for call in calls]
         for row in todo:
             if row.call.label in labels:
                 cell = cell_of(texts, table, row, scored, digest)
-                target = cell_path(out, table, row)
+                target = cell_path(job.out, table, row)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 write_file(target, json.dumps(cell, indent=2, ensure_ascii=False) + "\n")
         print(f"  {'; '.join(labels)}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)

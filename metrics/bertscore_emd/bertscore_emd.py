@@ -44,9 +44,9 @@ _KWARGS_DESCRIPTION = """
         alignment ('optimal', 'greedy'; default 'optimal'): `greedy` gives plain BERTScore from the same vectors.
         greedy_special (True, False; default True): whether special tokens can be matched in a greedy alignment, as in
             the `bert-score` package.
-        rescale_with_baseline (True, False; default False): rescale P, R and F1 by `baseline_path`: (x − b) / (1 − b).
-        baseline_path (path or None; default None): a file that `movers baseline` wrote, or one in the `bert-score`
-            package's format (greedy only).
+        rescale_with_baseline (True, False; default False): evaluate's name for `rescale`.
+        baseline_path (path or None; default None): evaluate's name for the file of `rescale`; one in the `bert-score`
+            package's format serves greedy alignments.
         lang (str or None; default None): language code, as evaluate's bertscore takes it; the default encoder knows
             English.
         model_type (as model; default None): evaluate's name for `model`.
@@ -66,12 +66,17 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
         idf (True, False, 'corpus', path, IdfTable or None; default None): table of inverse document frequencies; True
             or `corpus` counts the references of this call, for both sides.
         multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
         window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
+            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
         max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
             refused with their row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
@@ -113,8 +118,8 @@ class BertscoreEmd(TextMetric):
         model="all-MiniLM-L6-v2", lowercase=True, weights=None, layer="last", alignment="optimal", greedy_special=True,
         rescale_with_baseline=False, baseline_path=None, lang=None, model_type=None, num_layers=None, nthreads=None,
         verbose=False, batch_size=None, all_layers=False, use_fast_tokenizer=True, device="auto", dtype="float32",
-        batch_tokens=None, threads=None, progress=None, return_alignment=False, idf=None, multi_ref="max",
-        truncation="window", window=None, max_cells=25000000, shared_pass=None,
+        batch_tokens=None, threads=None, progress=None, return_alignment=False, preset=None, unescape=False, idf=None,
+        multi_ref="max", truncation="window", window=None, rescale=False, max_cells=25000000, shared_pass=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

@@ -44,7 +44,7 @@ _KWARGS_DESCRIPTION = """
             SMD).
         aggregation ('pmeans', 'routing', 'last', 'mean', a layer number, several ('4+6') or None; default None): how
             the layers of a token become one vector; `pmeans` for v1, `last` for v2.
-        routing_kernel ('gaussian', 'epanechnikov'; default 'gaussian'): kernel of `aggregation='routing'`.
+        routing_kernel ('gaussian', 'epanechnikov', 'paper'; default 'gaussian'): kernel of `aggregation='routing'`.
         distance ('euclidean', 'sqeuclidean', 'cosine', None; default None): cost of moving one unit of mass;
             `sqeuclidean` for v1, `euclidean` for v2.
         similarity ('one_minus', 'inverse', 'exp', None; default None): 1 − d, 1 / (1 + d) or exp(−d); `one_minus` for
@@ -55,6 +55,14 @@ _KWARGS_DESCRIPTION = """
         punctuation (True, False, 'ascii'; default True): drop tokens of punctuation and symbols; `ascii` is the
             authors' rule (single ASCII marks).
         drop_subwords (True, False; default True): keep only the first piece of a word.
+        normalize (True, False; default True): scale n-gram vectors to length 1, as the authors' scripts do; Eq. 1 as
+            printed does not.
+        idf_tables ('sides', 'one'; default 'sides'): with `idf='corpus'`: predictions and references counted apart (the
+            authors' scripts), or together.
+        powers (list of numbers or None; default None): the p of `aggregation='pmeans'` (Eq. 4): whole numbers above
+            zero, inf and -inf; -inf, 1, inf by default.
+        average ('scores', 'distances'; default 'scores'): `score` is the mean of the scores, or the similarity of the
+            mean distance.
         special_tokens (True, False; default True): keep the tokenizer's special tokens as units.
         device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
             or a torch device.
@@ -66,12 +74,17 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
         idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
             references of this call; implies `weights='idf'`.
         multi_ref ('max', 'mean'; default 'mean'): how the scores against several references become one.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
         window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
+            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
         max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
             refused with their row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
@@ -111,8 +124,9 @@ class Moverscore(TextMetric):
         # options: written by `make cards`
         model="all-MiniLM-L6-v2", lowercase=True, weights=None, variant="v1", n_gram=1, aggregation=None,
         routing_kernel="gaussian", distance=None, similarity=None, alignment="soft", stopwords=None, punctuation=True,
-        drop_subwords=True, special_tokens=True, device="auto", dtype="float32", batch_tokens=None, threads=None,
-        progress=None, return_alignment=False, idf=None, multi_ref="mean", truncation="window", window=None,
+        drop_subwords=True, normalize=True, idf_tables="sides", powers=None, average="scores", special_tokens=True,
+        device="auto", dtype="float32", batch_tokens=None, threads=None, progress=None, return_alignment=False,
+        preset=None, unescape=False, idf=None, multi_ref="mean", truncation="window", window=None, rescale=False,
         max_cells=25000000, shared_pass=None,
         # end of the options
     ):  # fmt: skip

@@ -18,9 +18,9 @@ _CITATION = """\
 """
 
 _DESCRIPTION = """\
-Reference-free summary quality scores a summary against its source document; no reference summary is needed. A small
-model, trained on good summaries and on artificially corrupted ones, aligns the sentences and words of the summary with
-those of the document and rates support, coverage, redundancy and language. Scores lie between 0 and 1.
+Reference-free summary quality scores a summary against its source document; no reference summary is needed. It rates
+three aspects: faithfulness (is what the summary says in the document), coverage (does it say what matters) and fluency
+(is its language sound), each between 0 and 1, and combines them into one score.
 """
 
 # From "Args:" to "Returns:" written by `make cards`.
@@ -41,6 +41,9 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
 
     Returns:
         score: mean of `scores`.
@@ -81,7 +84,7 @@ class ReferenceFreeSummaryQuality(TextMetric):
         self, *, predictions, sources,
         # options: written by `make cards`
         model="shipped", doc_reduce="mean", device="auto", dtype="float32", batch_tokens=None, threads=None,
-        progress=None, return_alignment=False,
+        progress=None, return_alignment=False, preset=None, unescape=False,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

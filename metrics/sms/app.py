@@ -1,8 +1,8 @@
 """The page of this metric's Space."""
 
-from movers.serve import metric_page
+from movers.serve import launch, metric_page
 
 demo = metric_page("sms")
 
 if __name__ == "__main__":
-    demo.launch()
+    launch(demo)

@@ -35,10 +35,17 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a name, a file of word vectors,
             a spaCy pipeline, a transformers model by Hub id or folder.
-        stopwords ('english', list of words or None; default 'english'): words to drop.
+        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` takes the list of
+            `lang`.
         punctuation (True, False; default True): drop tokens that have neither letter nor digit.
         lowercase (True, False; default True): lower-case the words (a contextual model still reads the original case).
-        keep_numbers (True, False; default False): keep tokens of digits alone.
+        keep_numbers (True, False; default True): keep tokens of digits alone.
+        temperature ('auto' or a number above zero; default 'auto'): unit of distances, score = exp(−distance /
+            temperature): 1 is the paper's Eq. 3; `auto` is the mean distance of unrelated texts under these options.
+        oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: left out, counted at the origin (the
+            authors' script), or at distance 0 from themselves and one unit from everything else.
+        average ('scores', 'distances'; default 'scores'): `score` is the mean of the scores, or the similarity of the
+            mean distance.
         lang (str; default 'en'): language code of the rules that find sentences.
         distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; the paper's is euclidean.
         normalize (True, False; default False): scale every vector to length 1 first.
@@ -49,6 +56,7 @@ _KWARGS_DESCRIPTION = """
             equal, or the sum of its words' IDF.
         sentence_encoder (str, path, (model, tokenizer), encoder or None; default None): a contextual encoder that gives
             sentences their vectors, in place of the mean of their words.
+        pooling ('mean', 'max'; default 'mean'): how the vectors of a sentence's words become its own.
         device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
             or a torch device.
         dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
@@ -59,12 +67,17 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
         idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
             references of this call; implies `weights='idf'`.
         multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
         window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
+            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
         max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
             refused with their row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
@@ -89,7 +102,7 @@ _KWARGS_DESCRIPTION = """
         ...     references=["It ships in a box. A man sells snow."],
         ... )
         >>> round(result["score"], 4)
-        0.0147
+        0.5369
 
         Several references, of which the best match counts:
 
@@ -110,10 +123,11 @@ class Sms(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="wordllama", stopwords="english", punctuation=True, lowercase=True, keep_numbers=False, lang="en",
-        distance="euclidean", normalize=False, layer="mean", context="sentence", sentence_weights="count",
-        sentence_encoder=None, device="auto", dtype="float32", batch_tokens=None, threads=None, progress=None,
-        return_alignment=False, idf=None, multi_ref="max", truncation="window", window=None, max_cells=25000000,
+        model="wordllama", stopwords="auto", punctuation=True, lowercase=True, keep_numbers=True, temperature="auto",
+        oov="drop", average="scores", lang="en", distance="euclidean", normalize=False, layer="mean",
+        context="sentence", sentence_weights="count", sentence_encoder=None, pooling="mean", device="auto",
+        dtype="float32", batch_tokens=None, threads=None, progress=None, return_alignment=False, preset=None,
+        unescape=False, idf=None, multi_ref="max", truncation="window", window=None, rescale=False, max_cells=25000000,
         shared_pass=None,
         # end of the options
     ):  # fmt: skip

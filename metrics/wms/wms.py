@@ -35,10 +35,17 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a name, a file of word vectors,
             a spaCy pipeline, a transformers model by Hub id or folder.
-        stopwords ('english', list of words or None; default 'english'): words to drop.
+        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` takes the list of
+            `lang`.
         punctuation (True, False; default True): drop tokens that have neither letter nor digit.
         lowercase (True, False; default True): lower-case the words (a contextual model still reads the original case).
-        keep_numbers (True, False; default False): keep tokens of digits alone.
+        keep_numbers (True, False; default True): keep tokens of digits alone.
+        temperature ('auto' or a number above zero; default 'auto'): unit of distances, score = exp(−distance /
+            temperature): 1 is the paper's Eq. 3; `auto` is the mean distance of unrelated texts under these options.
+        oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: left out, counted at the origin (the
+            authors' script), or at distance 0 from themselves and one unit from everything else.
+        average ('scores', 'distances'; default 'scores'): `score` is the mean of the scores, or the similarity of the
+            mean distance.
         lang (str; default 'en'): language code of the rules that find sentences.
         distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; the paper's is euclidean.
         normalize (True, False; default False): scale every vector to length 1 first.
@@ -57,12 +64,17 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
+        preset (str or None; default None): a name for several options at once; options given beside it win.
+        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
+            texts.
         idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
             references of this call; implies `weights='idf'`.
         multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
         window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
+        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
+            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
         max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
             refused with their row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
@@ -87,7 +99,7 @@ _KWARGS_DESCRIPTION = """
         ...     references=["A man is selling snow on the internet."],
         ... )
         >>> round(result["score"], 4)
-        0.0102
+        0.7449
 
         Several references, of which the best match counts:
 
@@ -108,10 +120,11 @@ class Wms(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="wordllama", stopwords="english", punctuation=True, lowercase=True, keep_numbers=False, lang="en",
-        distance="euclidean", normalize=False, layer="mean", context="sentence", weights=None, device="auto",
-        dtype="float32", batch_tokens=None, threads=None, progress=None, return_alignment=False, idf=None,
-        multi_ref="max", truncation="window", window=None, max_cells=25000000, shared_pass=None,
+        model="wordllama", stopwords="auto", punctuation=True, lowercase=True, keep_numbers=True, temperature="auto",
+        oov="drop", average="scores", lang="en", distance="euclidean", normalize=False, layer="mean",
+        context="sentence", weights=None, device="auto", dtype="float32", batch_tokens=None, threads=None,
+        progress=None, return_alignment=False, preset=None, unescape=False, idf=None, multi_ref="max",
+        truncation="window", window=None, rescale=False, max_cells=25000000, shared_pass=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

@@ -19,13 +19,10 @@ the bootstrap draws with replacement and what the permutation test exchanges.
 
 References
 ----------
-Evan J. Williams, Regression Analysis, Wiley 1959 (the test of two dependent correlations).
-James H. Steiger, Tests for comparing elements of a correlation matrix, Psychological Bulletin 87, 1980 (recommends it).
-Yvette Graham and Timothy Baldwin, Testing for significance of increased correlation with human judgment, EMNLP 2014.
-Elizabeth Clark, Asli Celikyilmaz and Noah A. Smith, Sentence mover's similarity, ACL 2019 (uses it, Table 2).
-Philipp Koehn, Statistical significance tests for machine translation evaluation, EMNLP 2004 (paired bootstrap).
-Stefan Riezler and John T. Maxwell, On some pitfalls in automatic evaluation and significance testing for MT, 2005
-(approximate randomisation).
+Williams, Regression Analysis, 1959 (the test of two dependent correlations, recommended by Steiger, 1980).
+Graham and Baldwin, Testing for significance of increased correlation with human judgment, EMNLP 2014.
+Koehn, Statistical significance tests for machine translation evaluation, EMNLP 2004 (paired bootstrap).
+Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate randomization).
 """
 
 from __future__ import annotations

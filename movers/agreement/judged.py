@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -93,24 +94,38 @@ class JudgedSet:
         return [_as_label(text.fields[name]) for text in self.texts]
 
     def where(self, *conditions: str) -> JudgedSet:
-        """The texts that meet every condition, each written ``field=value`` or ``field!=value``.
+        """The texts that meet every condition, each written ``field=value``; also ``!=``, ``>=`` and ``<=``.
 
         Values are compared as text: ``true``, ``false`` and ``null`` as in JSON, whole numbers without a point.
+        ``>=`` and ``<=`` compare numbers; a text whose field is none does not meet them.
         """
         kept = self.texts
         for condition in conditions:
-            name, separator, wanted = condition.partition("=")
-            differs = name.endswith("!")
-            name = name.removesuffix("!").strip()
-            if not separator or not name:
-                raise InputError(f"where: expected field=value or field!=value, but got {condition!r}")
+            found = re.fullmatch(r"\s*(.+?)\s*(!=|>=|<=|=)\s*(.*?)\s*", condition, re.DOTALL)
+            if found is None:
+                raise InputError(f"where: expected field=value (or !=, >=, <=), but got {condition!r}")
+            name, sign, wanted = found.groups()
             if name not in self.field_names():
                 known = ", ".join(self.field_names()) or "(none)"
                 raise InputError(f"{self.name}: expected one of the fields {known}, but got {name!r}")
-            kept = tuple(text for text in kept if (_as_label(text.fields.get(name)) == wanted.strip()) != differs)
+            kept = tuple(text for text in kept if _meets(text.fields.get(name), sign, wanted, condition))
         if not kept:
             raise InputError(f"{self.name}: expected texts with {' and '.join(conditions)}, but got none")
         return JudgedSet(self.name, kept)
+
+
+def _meets(value: object, sign: str, wanted: str, condition: str) -> bool:
+    if sign in ("=", "!="):
+        return (_as_label(value) == wanted) == (sign == "=")
+    try:
+        bound = float(wanted)
+    except ValueError:
+        raise InputError(f"where: expected a number after {sign}, but got {condition!r}") from None
+    try:
+        number = float(str(value))
+    except ValueError:
+        return False
+    return number >= bound if sign == ">=" else number <= bound
 
 
 def _as_label(value: object) -> str:

@@ -90,6 +90,11 @@ class Estimate:
     low: float
     high: float
 
+    def as_dict(self, name: str) -> dict[str, float | None]:
+        """``name``, ``name_low`` and ``name_high``, None for what is undefined."""
+        numbers = {"": self.value, "_low": self.low, "_high": self.high}
+        return {name + suffix: None if math.isnan(number) else number for suffix, number in numbers.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
@@ -97,16 +102,9 @@ class Agreement:
 
     Attributes
     ----------
-    level : str
-        ``segment``, ``summary`` or ``system``.
-    n : int
-        Sample size: the number of texts, or at system level of systems.
-    units : int
-        What the coefficient ranges over or is averaged over: texts, documents or systems.
-    texts : int
-        Texts that the coefficients rest on.
-    coefficients : dict
-        For each coefficient, its :class:`Estimate`.
+    n, units, texts : int
+        Sample size (texts, or at system level systems); what the coefficient ranges over or is averaged over (texts,
+        documents or systems); texts that it rests on.
     skipped : dict
         How many texts (``no_references``, ``no_human_score``, ``no_metric_score``: each text once), documents
         (``constant_documents``: one side is constant) and groups (``groups``: no coefficient) were left out.

@@ -41,6 +41,7 @@ __all__ = [
     "plot_score_distributions",
     "plot_system_ranking",
     "save_plots",
+    "write_figure",
 ]
 
 # Okabe and Ito's palette, told apart by colour-blind readers.
@@ -79,17 +80,10 @@ def plot_score_distributions(
 
     Bad and good are the worst and the best ``share`` of texts by their human score, with ties; the labels give the
     bounds. A metric that tells them apart has two shapes that hardly overlap.
-
-    Parameters
-    ----------
-    metrics : mapping of str to sequence of float or None, each of shape (n,)
-    human : sequence of float or None, shape (n,)
-    lower_is_better : bool
-        Whether a low human score means a good text.
     """
     if not 0 < share <= 0.5:
         raise InputError(f"plots: share: expected a number above 0 and at most 0.5, but got {share}")
-    figure, axes = _panels(len(metrics), 2.7, 3.2, title)
+    figure, axes = _panels(len(metrics), 3.0, 3.2, title)
     people, *columns = stack({"human": human, **metrics})
     for axis, (name, scores) in zip(axes, zip(metrics, columns, strict=True), strict=True):
         complete = ~np.isnan(people + scores)
@@ -99,7 +93,8 @@ def plot_score_distributions(
         parts = {"bad": highest, "good": lowest} if lower_is_better else {"bad": lowest, "good": highest}
         for place, (colour, (_, values)) in enumerate(zip((_BAD, _GOOD), parts.values(), strict=True)):
             _draw_distribution(axis, place, values, colour)
-        axis.set_xticks([0, 1], [f"{word}: {bound}\n(n = {len(values)})" for word, (bound, values) in parts.items()])
+        axis.set_xticks([0, 1], [f"{word}: {bound}\nn = {len(values)}" for word, (bound, values) in parts.items()])
+        axis.tick_params(axis="x", labelsize=9)
         axis.set_xlim(-0.6, 1.6)
         axis.set_title(name, fontsize=10)
     figure.supxlabel(f"texts by {human_name}: worst (bad) and best (good) {share:.0%}", fontsize=10)
@@ -257,20 +252,9 @@ def save_plots(
 ) -> list[Path]:
     """Draw every plot that the data allow and write them as PNG files.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Created if it does not exist.
-    rows
-        The table of :func:`movers.agreement.agreement_table`.
-    metrics, humans, systems
-        What the table was made of; without ``systems`` there is no system ranking.
-
-    Returns
-    -------
-    list of Path
-        ``correlation.png``, and for each human score ``distribution_<name>.png``, ``metrics_<name>.png`` and
-        ``systems_<name>.png``.
+    ``rows`` are those of :func:`movers.agreement.agreement_table`, ``metrics``, ``humans`` and ``systems`` what they
+    were made of; without ``systems`` there is no system ranking. The files are ``correlation.png``, and for each human
+    score ``distribution_<name>.png``, ``metrics_<name>.png`` and ``systems_<name>.png``.
     """
     figures = {"correlation": plot_correlation_bars(rows, coefficient=coefficient, title=title)}
     lower_is_better = {row.human for row in rows if row.lower_is_better}
@@ -289,9 +273,12 @@ def save_plots(
                 metrics, human, systems, human_name=name, lower_is_better=lower, title=heading
             )
     Path(folder).mkdir(parents=True, exist_ok=True)
-    paths = [Path(folder) / f"{name}.png" for name in figures]
-    for path, figure in zip(paths, figures.values(), strict=True):
-        picture = io.BytesIO()
-        figure.savefig(picture, dpi=150)
-        write_file(path, picture.getvalue())
-    return paths
+    return [write_figure(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
+
+
+def write_figure(figure: Figure, path: Path, dpi: int = 150) -> Path:
+    """Write a figure as PNG, whole or not at all."""
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=dpi)
+    write_file(path, picture.getvalue())
+    return path

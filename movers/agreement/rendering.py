@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, get_args
 
 from movers.agreement.columns import COEFFICIENT_TITLES
@@ -43,11 +43,11 @@ def render(rows: Sequence[AgreementRow], format: Format = "text") -> str:
     >>> json.loads(render(rows, "json"))[0]["metric"]
     'wms'
     """
-    check_choice("agreement", "format", format, FORMATS)
+    check_format(format)
     if not rows:
         raise InputError("agreement: rows: expected at least one row, but got none")
     if format == "json" or format == "csv":
-        return _all_fields([row.as_dict() for row in rows], format)
+        return all_fields([row.as_dict() for row in rows], format)
     columns = {
         "metric": [row.metric for row in rows],
         "human": [row.human + (" (lower is better)" if row.lower_is_better else "") for row in rows],
@@ -64,7 +64,7 @@ def render(rows: Sequence[AgreementRow], format: Format = "text") -> str:
         del columns["group"]
     if not any(row.ranked_pairs for row in rows):
         del columns["pairs ranked right"]
-    return _table(columns, _notes(rows), format)
+    return plain_table(columns, _notes(rows), format)
 
 
 def _with_interval(found: Estimate) -> str:
@@ -74,20 +74,27 @@ def _with_interval(found: Estimate) -> str:
     return short(found.value) + bounds
 
 
-def _table(columns: Mapping[str, Sequence[str]], notes: Sequence[str], format: Format) -> str:
-    """Columns as a table for people, with notes below."""
+def check_format(format: Format) -> None:
+    check_choice("agreement", "format", format, FORMATS)
+
+
+def plain_table(
+    columns: Mapping[str, Sequence[str]], notes: Sequence[str], format: Format, numbers: Collection[str] = ("n",)
+) -> str:
+    """Columns as a table for people, with notes below; columns of numbers are aligned to the right."""
     markdown = format == "markdown"
-    right = {place for place, name in enumerate(columns) if name == "n"}
+    right = {place for place, name in enumerate(columns) if name in numbers}
     lines = align_table(list(columns), list(zip(*columns.values(), strict=True)), right, markdown=markdown)
-    return "\n".join([*lines, "", ("\n\n" if markdown else "\n").join(notes)]) + "\n"
+    below = ["", ("\n\n" if markdown else "\n").join(notes)] if notes else []
+    return "\n".join([*lines, *below]) + "\n"
 
 
-def _all_fields(rows: Sequence[Mapping[str, object]], format: Format) -> str:
+def all_fields(rows: Sequence[Mapping[str, object]], format: Format) -> str:
     """Every field of every row; in CSV lists and mappings are JSON, undefined numbers empty cells."""
     if format == "json":
         return json.dumps(rows, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     lines = io.StringIO()
-    writer = csv.DictWriter(lines, fieldnames=list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(lines, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow(
@@ -158,12 +165,12 @@ def render_comparison(tests: Sequence[SystemTest], format: Format = "text", conf
     >>> print(render_comparison([SystemTest("wms", "a.txt", "b.txt", "wms|…", outcome)], "markdown").splitlines()[0])
     | metric | A | B | n | mean of A | mean of B | A − B | p (bootstrap) | p (randomization) | better |
     """
-    check_choice("agreement", "format", format, FORMATS)
+    check_format(format)
     if not tests:
         raise InputError("agreement: tests: expected at least one comparison, but got none")
     outcomes = [test.outcome for test in tests]
     if format == "json" or format == "csv":
-        return _all_fields([_flat(test) for test in tests], format)
+        return all_fields([_flat(test) for test in tests], format)
     columns = {
         "metric": [test.metric for test in tests],
         "A": [test.a for test in tests],
@@ -183,7 +190,7 @@ def render_comparison(tests: Sequence[SystemTest], format: Format = "text", conf
         f"p < {tests[0].alpha:g} in both tests (two-sided); otherwise –.",
         *(f"{name}: {signature}" for name, signature in {test.metric: test.signature for test in tests}.items()),
     ]
-    return _table(columns, notes, format)
+    return plain_table(columns, notes, format)
 
 
 def _mean(found: Estimate) -> str:
@@ -192,18 +199,15 @@ def _mean(found: Estimate) -> str:
 
 def _flat(test: SystemTest) -> dict[str, object]:
     found = test.outcome
-    named = {"mean_a": found.a, "mean_b": found.b, "difference": found.difference}
     return {
         "metric": test.metric,
         "a": test.a,
         "b": test.b,
         "better": test.better,
         "n": found.n,
-        **{
-            name + suffix: number
-            for name, estimate in named.items()
-            for suffix, number in (("", estimate.value), ("_low", estimate.low), ("_high", estimate.high))
-        },
+        **found.a.as_dict("mean_a"),
+        **found.b.as_dict("mean_b"),
+        **found.difference.as_dict("difference"),
         "bootstrap_p": found.bootstrap_p,
         "randomization_p": found.randomization.p,
         "randomization_exact": found.randomization.exact,

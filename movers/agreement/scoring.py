@@ -20,7 +20,7 @@ from movers.inputs import check_options
 from movers.io import progress_bar
 from movers.registry import METRICS
 from movers.scores import engine
-from movers.scores.options import PairOptions
+from movers.scores.options import PairOptions, RunOptions
 from movers.weights import Corpus
 
 __all__ = ["MetricCall", "Scored", "score_judged"]
@@ -31,18 +31,9 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class MetricCall:
-    """A metric with its options, and which of its outputs to use.
+    """A metric (of ours, or ``rouge``, ``bleu``, ``chrf``) with its options, and its label in tables.
 
-    Attributes
-    ----------
-    label : str
-        Its name in tables.
-    name : str
-        A metric of ours, or ``rouge``, ``bleu``, ``chrf``.
-    options : mapping
-        Its options.
-    output : str
-        Which list of the metric's result to take: ``scores``, or ``precision``, ``recall``, ``f1`` where it has them.
+    ``output`` is the list of its result to take: ``scores``, or ``precision``, ``recall``, ``f1`` where it has them.
     """
 
     label: str
@@ -110,17 +101,16 @@ def score_judged(
     return {label: Scored(run.scores, run.signature) for label, run in runs.items()}
 
 
-def _build(call: MetricCall, corpus: Corpus, shared: SharedPass) -> engine.PairMetric[object] | None:
-    """The metric with its options; None for a lexical one, which has nothing to prepare."""
+def _parse(call: MetricCall, shared: SharedPass) -> RunOptions | None:
+    """The options of a metric, checked; None for a lexical one, which has nothing to prepare."""
     if call.name in LEXICAL_METRICS:
         known = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
         check_options(call.name, call.options, [option.name for option in known if option.kind is option.KEYWORD_ONLY])
         return None
-    spec = METRICS[call.name]
-    options = spec.parse({"progress": False, **call.options})
+    options = METRICS[call.name].parse({"progress": False, **call.options})
     if isinstance(options, PairOptions):
         options = replace(options, shared_pass=options.shared_pass or shared)
-    return spec.build(options, corpus)
+    return options
 
 
 @dataclass(frozen=True)
@@ -151,15 +141,16 @@ class _Run:
     ) -> _Run:
         compared_with = _compared_with(call.name)
         others = [_texts_to_compare_with(text, compared_with) for text in judged.texts]
-        if call.options.get("idf") not in (True, "corpus"):
+        options = _parse(call, shared)
+        if getattr(options, "idf", None) not in (True, "corpus"):
             group_of = ["all"] * len(judged)  # Only a table of the corpus makes a score depend on its group.
         rows = [row for row, texts in enumerate(others) if texts]
         to_score = [row for row in rows if row not in known]
-        metrics = {}
+        metrics: dict[str, engine.PairMetric[object] | None] = {}
         for group in dict.fromkeys(group_of[row] for row in to_score):
             own = [row for row in rows if group_of[row] == group]
             corpus = Corpus([judged.texts[row].candidate for row in own], [others[row] for row in own])
-            metrics[group] = _build(call, corpus, shared)
+            metrics[group] = None if options is None else METRICS[call.name].build(options, corpus)
         return cls(call, judged, others, group_of, metrics, to_score, [known.get(row) for row in range(len(judged))])
 
     @property

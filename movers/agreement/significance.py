@@ -177,20 +177,10 @@ def _pearson_after(scores: Floats, people: Floats, moved: Floats) -> Floats:
 class PairwiseTest:
     """Two metrics compared by their correlation with the same human scores.
 
-    Attributes
-    ----------
-    n, units : int
-        Texts and units that have all three scores.
-    difference : float
-        Metric A's coefficient less metric B's; NaN where one is undefined.
-    williams : Williams or None
-        None where the test does not apply: Kendall coefficients, means over documents, fewer than four units.
-    permutation : Randomization or None
-        The paired permutation test; None where a coefficient is undefined.
-    interval : Estimate or None
-        The difference with its paired bootstrap interval, if it was asked for.
-    exchanged : array, shape (n_resamples,)
-        Differences after random exchanges, with which a mean over groups is tested.
+    ``n`` texts in ``units`` units have all three scores. ``difference`` is metric A's coefficient less metric B's, NaN
+    where one is undefined; then there is no ``permutation`` test. ``williams`` is None where the test does not apply:
+    Kendall coefficients, means over documents, fewer than four units. ``interval`` is the difference with its paired
+    bootstrap interval, if it was asked for, ``exchanged`` (n_resamples,) what a mean over groups is tested with.
     """
 
     n: int

@@ -22,16 +22,8 @@ from movers.scores.options import References
 class SystemComparison:
     """Two systems' scores of the same texts compared.
 
-    Attributes
-    ----------
-    n : int
-        Texts.
-    a, b, difference : Estimate
-        Mean scores and their difference (A less B), with paired bootstrap intervals.
-    bootstrap_p : float
-        Two-sided p-value of the paired bootstrap.
-    randomization : Randomization
-        Outcome of the approximate randomization.
+    ``a``, ``b`` and ``difference`` (A less B) are means over ``n`` texts with paired bootstrap intervals,
+    ``bootstrap_p`` is two-sided.
     """
 
     n: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,13 +71,9 @@ class AgreementRow(Agreement, Settings):
 
     def as_dict(self) -> dict[str, object]:
         """Plain values that JSON can hold, on one level: ``pearson``, ``pearson_low``, ``skipped_groups`` …"""
-        numbers = {
-            name + suffix: None if math.isnan(number) else number
-            for name, found in self.coefficients.items()
-            for suffix, number in (("", found.value), ("_low", found.low), ("_high", found.high))
-        }
-        first = ("metric", "human", "level", "group", "n", "units", "texts")
-        flat = {name: getattr(self, name) for name in first} | numbers
+        flat = {name: getattr(self, name) for name in ("metric", "human", "level", "group", "n", "units", "texts")}
+        for name, found in self.coefficients.items():
+            flat |= found.as_dict(name)
         flat |= {name: value for name, value in vars(self).items() if name not in flat}
         del flat["coefficients"], flat["replicates"], flat["skipped"]
         return flat | {f"skipped_{reason}": count for reason, count in self.skipped.items()}
@@ -105,10 +100,8 @@ def agreement_table(
 
     Parameters
     ----------
-    metrics : mapping of str to sequence of float or None, each of shape (n,)
-        The metrics' scores of the same n texts; None where a metric has none.
-    humans : mapping of str to sequence of float or None, each of shape (n,)
-        Human scores of the same texts.
+    metrics, humans : mapping of str to sequence of float or None, each of shape (n,)
+        Scores of the same n texts by metrics and by people; None where there is none.
     level, documents, systems, n_resamples, confidence, seed
         As in :func:`correlate`.
     groups : sequence of str, shape (n,), optional
@@ -119,10 +112,8 @@ def agreement_table(
     lower_is_better : sequence of str
         Human scores of which a low one means a good text (edits needed, errors): they are negated, so that a positive
         coefficient always means agreement.
-    tested : str
-        The coefficient that the tests compare.
-    alpha : float
-        P-value below which ``better_than`` names a metric.
+    tested, alpha
+        The coefficient that the tests compare, and the p-value below which ``better_than`` names a metric.
 
     Returns
     -------

@@ -107,6 +107,13 @@ def check_rows(rows: Sequence[tuple[str, int]]) -> None:
             raise InputError(f"expected equally many rows, but {first} has {count} and {path} has {own}")
 
 
+def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png")) -> None:
+    """A picture's file must be named by its format, and writable."""
+    if Path(path).suffix.lower() not in suffixes:
+        raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")
+    check_output(path, suffixes)
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 

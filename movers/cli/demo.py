@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from movers.cli.arguments import Subparsers
+from movers.cli.arguments import Subparsers, check_picture
 from movers.io import align_table, progress_bar
 from movers.registry import METRICS
+
+_SHORT = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_quality": "no reference"}
 
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
-    commands.add_parser("demo", help="score the bundled example with every metric").set_defaults(run=run)
+    parser = commands.add_parser("demo", help="score the bundled example with every metric")
+    parser.add_argument("-o", "--output", metavar="FILE", help="draw the last pair: .html, .svg or .png")
+    parser.set_defaults(run=run)
 
 
 def example() -> dict[str, Any]:
@@ -48,7 +53,9 @@ def _short(text: str, width: int) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table and the flows."""
+    """Print the table and the flows, and draw the last pair."""
+    if arguments.output is not None:
+        check_picture(arguments.output)
     texts = example()
     print("Reference:\n  " + texts["reference"] + "\n")
     for candidate in texts["candidates"]:
@@ -57,16 +64,24 @@ def run(arguments: argparse.Namespace) -> int:
     columns: dict[str, Sequence[float]] = {}
     for metric in progress_bar(desc="scoring", unit=" metrics", iterable=list(METRICS.values()), delay=0):
         other = texts["document"] if metric.compared_with == "sources" else texts["reference"]
-        columns[metric.name] = metric.function(predictions, [other] * len(predictions), progress=False)["scores"]
-    print("\n" + "\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
+        options = {} if metric.compared_with == "sources" else {"rescale": True}
+        compared = [other] * len(predictions)
+        columns[metric.name] = metric.function(predictions, compared, progress=False, **options)["scores"]
+    print("\nScores in percent: 100 is a text equal to the reference, unrelated texts scatter around 0.")
+    print("\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
     shown = texts["candidates"][1]
     result = METRICS["sms"].function([shown["text"]], [texts["reference"]], return_alignment=True, progress=False)
     print(f"\nWhich sentences sms matched for '{shown['name']}' (share of mass, candidate → reference):")
     print("\n".join(flow_lines(result["alignments"][0][0])))
     print(f"\n{result['signature']}")
+    if arguments.output is not None:
+        from movers.pictures import explain
+
+        explain("swms", shown["text"], texts["reference"]).save(arguments.output)
+        print(f"\nThe same pair moved by words and sentences (swms), drawn: {os.path.abspath(arguments.output)}")
     return 0
 
 
 def _table(names: Sequence[str], columns: Mapping[str, Sequence[float]]) -> list[str]:
-    rows = [[name, *(f"{scores[row]:.4g}" for scores in columns.values())] for row, name in enumerate(names)]
-    return align_table(["candidate", *columns], rows, range(1, len(columns) + 1))
+    rows = [[name, *(f"{100 * scores[row]:.0f}" for scores in columns.values())] for row, name in enumerate(names)]
+    return align_table(["candidate", *(_SHORT.get(name, name) for name in columns)], rows, range(1, len(columns) + 1))

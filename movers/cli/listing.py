@@ -29,5 +29,5 @@ def run_options(arguments: argparse.Namespace) -> int:
     from movers.scores.options import option_rows
 
     rows = option_rows(find_metric(arguments.metric).options_class)
-    print("\n".join(align_table([], [[f"{row.name}={row.default!r}", row.help] for row in rows])))
+    print("\n".join(align_table([], [[f"{row.name}={row.default!r}", f"{row.help} ({row.values})"] for row in rows])))
     return 0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from movers.scores.engine import Example, PairMetric
 
 _SUFFIXES = (".txt", ".csv", ".jsonl")
-_COUNTED = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
+_COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -59,6 +59,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the whole result as JSON; a list for several metrics"
     )
+    parser.add_argument("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=run)
 
@@ -96,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(named if len(named) > 1 else results[0], ensure_ascii=False))
         return 0
     for label, metric, tally in zip(labels, metrics, tallies, strict=True):
-        print(f"{metric.signature} = {math.fsum(tally.scores) / len(tally.scores):.4g}")
+        score = tally.corpus_score(metric)
+        print(f"{metric.signature} = {f'{100 * score:.2f} %' if arguments.percent else f'{score:.4f}'}")
         for name, count in tally.counts.items():
             if count:
                 who = f"{label}: " if len(labels) > 1 else ""
@@ -179,15 +181,23 @@ class _Tally:
 
     keep_examples: bool
     scores: array[float] = field(default_factory=lambda: array("d"))
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    distances: array[float] = field(default_factory=lambda: array("d"))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     examples: list[Example] = field(default_factory=list)
 
     def add(self, example: Example) -> None:
         self.scores.append(example.score)
+        self.distances.append(math.nan if example.distance is None else example.distance)
         for name in self.counts:
             self.counts[name] += getattr(example, name.removeprefix("n_"))
         if self.keep_examples:
             self.examples.append(example)
+
+    def corpus_score(self, metric: PairMetric[object]) -> float:
+        from movers.scores.engine import corpus_score
+
+        distances = [None if math.isnan(distance) else distance for distance in self.distances]
+        return corpus_score(metric, self.scores, distances)
 
 
 class _ScoreFile:
@@ -213,4 +223,6 @@ class _ScoreFile:
 
 def _as_record(example: Example) -> dict[str, object]:
     record: dict[str, object] = {"score": example.score, **example.parts}
+    if example.distance is not None:
+        record["distance"] = example.distance
     return record if example.alignments is None else {**record, "alignments": example.alignments}

@@ -31,11 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
         import gradio  # noqa: F401
     except ImportError:
         raise InputError("serve: the page needs the package gradio: pip install 'gradio>=6'") from None
-    from movers.serve import all_metrics_page
+    from movers.serve import all_metrics_page, launch
 
     page = all_metrics_page(names or None)
     try:
-        page.launch(server_name=arguments.host, server_port=arguments.port, share=False, inbrowser=False)
+        launch(page, server_name=arguments.host, server_port=arguments.port)
     except OSError as error:
         raise InputError(f"serve: cannot listen on {arguments.host}:{arguments.port}: {error}") from None
     return 0

@@ -1,13 +1,19 @@
-"""`movers train quality`: train a model of the reference-free metric."""
+"""`movers train`: a model of the reference-free metric, an encoder, or a generator with a metric as the reward."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, TypeVar
 
 from movers.cli.arguments import Subparsers
 from movers.registry import parse_value
+
+if TYPE_CHECKING:
+    from movers.scores.options import Options
+
+_Chosen = TypeVar("_Chosen", bound="Options")
 
 
 class _TrainingParser(argparse.ArgumentParser):
@@ -16,49 +22,106 @@ class _TrainingParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        _declare(self)
+        self.get_default("declare")(self)
         return super().parse_known_args(args, namespace)
 
 
 def add_parser(commands: Subparsers) -> None:
-    """Declare the command."""
-    training = commands.add_parser("train", help="train a model of a learned metric")
-    metrics = training.add_subparsers(title="metrics", metavar="METRIC", required=True, parser_class=_TrainingParser)
-    metrics.add_parser(
+    """Declare the commands."""
+    training = commands.add_parser("train", help="train a learned metric, an encoder, or a generator with a reward")
+    kinds = training.add_subparsers(title="what to train", metavar="KIND", required=True, parser_class=_TrainingParser)
+    again = "A run that was stopped continues when the same command is given again, and ends with the same weights."
+    kinds.add_parser(
         "quality",
         help="train a model of reference_free_summary_quality",
-        description="Train a model of reference_free_summary_quality on documents with summaries. A run that was "
-        "stopped continues when the same command is given again, and ends with the same weights.",
-    ).set_defaults(run=run)
+        description=f"Train a model of reference_free_summary_quality on documents with summaries. {again}",
+    ).set_defaults(run=run_quality, declare=_declare_quality)
+    kinds.add_parser(
+        "encoder",
+        help="fine-tune an encoder on pairs of texts",
+        description="Fine-tune an encoder on pairs of texts with a label or a score, in the form of Sentence-BERT; "
+        f"every metric takes the folder as model. {again}",
+    ).set_defaults(run=run_encoder, declare=_declare_encoder)
+    kinds.add_parser(
+        "reward",
+        help="train a generator with a metric as the reward",
+        description="Self-critical training of a seq2seq or causal language model: maximum likelihood first if asked "
+        f"for, then the reward of samples against greedy outputs, mixed with the likelihood. {again}",
+    ).set_defaults(run=run_reward, declare=_declare_reward)
 
 
-def _declare(parser: argparse.ArgumentParser) -> None:
+def _declare_quality(parser: argparse.ArgumentParser) -> None:
     from movers.quality.training import TrainingOptions
-    from movers.scores.options import option_rows
 
+    _declare_data(parser, "FILE_OR_DATASET", " or Hub data sets (name[:configuration])")
+    parser.add_argument("--source-column", metavar="NAME", help="column of the documents (default: by usual names)")
+    parser.add_argument("--summary-column", metavar="NAME", help="column of the summaries (default: by usual names)")
+    parser.add_argument("--split", default="train", help="split of a Hub data set (default: train)")
+    parser.add_argument("--vectors", metavar="DIR", help="keep vectors here, to share them between runs")
+    _declare_options(parser, TrainingOptions)
+
+
+def _declare_encoder(parser: argparse.ArgumentParser) -> None:
+    from movers.finetuning.training import TuningOptions
+
+    _declare_data(parser, "FILE", "")
+    parser.add_argument(
+        "--validation", nargs="+", action="extend", metavar="FILE", help="pairs that decide which epoch is best"
+    )
+    usual = "(default: by usual names)"
+    parser.add_argument("--first-column", metavar="NAME", help=f"column of the first texts or premises {usual}")
+    parser.add_argument("--second-column", metavar="NAME", help=f"column of the second texts or hypotheses {usual}")
+    parser.add_argument("--target-column", metavar="NAME", help=f"column of the labels or scores {usual}")
+    parser.add_argument("--labels", metavar="A,B,…", help="labels of nli, if they are not those of the usual corpora")
+    parser.add_argument("--lowest", type=float, help="lowest score of similarity (default: that of the data)")
+    parser.add_argument("--highest", type=float, help="highest score of similarity (default: that of the data)")
+    parser.add_argument("--device", default="auto", help="where it is trained: auto, cpu, cuda, mps (default: auto)")
+    _declare_options(parser, TuningOptions)
+
+
+def _declare_reward(parser: argparse.ArgumentParser) -> None:
+    from movers.rewards.training import RewardOptions
+
+    parser.add_argument("model", metavar="MODEL", help="folder or Hub id of a seq2seq or causal language model")
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="FILE",
+        help="prompts with references: .jsonl, .json, .csv, .tsv, .parquet",
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="folder of the trained model: new, or of a stopped run"
+    )
+    parser.add_argument("--prompt-column", metavar="NAME", help="column of the prompts (default: by usual names)")
+    parser.add_argument("--reference-column", metavar="NAME", help="column of the references (default: by usual names)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
+    _declare_options(parser, RewardOptions)
+
+
+def _declare_data(parser: argparse.ArgumentParser, metavar: str, further: str) -> None:
     parser.add_argument(
         "--data",
         required=True,
         nargs="+",
         action="extend",
-        metavar="FILE_OR_DATASET",
-        help="files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; .gz may follow) or Hub data sets "
-        "(name[:configuration])",
+        metavar=metavar,
+        help=f"files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; .gz may follow){further}",
     )
     parser.add_argument(
         "-o", "--output", required=True, metavar="DIR", help="folder of the model: new, or of a stopped run"
     )
-    parser.add_argument("--source-column", metavar="NAME", help="column of the documents (default: by usual names)")
-    parser.add_argument("--summary-column", metavar="NAME", help="column of the summaries (default: by usual names)")
-    parser.add_argument("--split", default="train", help="split of a Hub data set (default: train)")
     parser.add_argument("--limit", type=int, metavar="ROWS", help="take at most this many rows of each set")
-    parser.add_argument("--vectors", metavar="DIR", help="keep vectors here, to share them between runs")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
+
+
+def _declare_options(parser: argparse.ArgumentParser, options: type[Options]) -> None:
+    from movers.scores.options import option_rows
+
     hyperparameters = parser.add_argument_group("hyperparameters, saved with the model")
-    for row in option_rows(TrainingOptions):
+    for row in option_rows(options):
         shown = "" if row.default is None else f" (default: {row.default})"
         hyperparameters.add_argument(
-            f"--{row.name}",
+            f"--{row.name.replace('_', '-')}",
             type=str if isinstance(row.default, str) else parse_value,
             choices=[choice for choice in row.choices if choice is not None] or None,
             metavar=None if row.choices else "VALUE",
@@ -66,17 +129,25 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _chosen(command: str, options: type[_Chosen], arguments: argparse.Namespace) -> _Chosen:
+    from movers.scores.options import option_rows
+
+    given = {row.name: getattr(arguments, row.name) for row in option_rows(options)}
+    return options.parse(command, {name: value for name, value in given.items() if value is not None})
+
+
+def _file_names(arguments: argparse.Namespace) -> list[dict[str, str]]:
+    """The data as the record names them; a path may tell where somebody works."""
+    return [{"name": PureWindowsPath(name).name} for name in arguments.data]
+
+
+def run_quality(arguments: argparse.Namespace) -> int:
     """Train as the arguments say and print where the model is."""
     from movers.quality.data import read_pairs
     from movers.quality.training import TrainingOptions, train
-    from movers.scores.options import option_rows
     from movers.training import best_entry
 
-    given = {row.name: getattr(arguments, row.name) for row in option_rows(TrainingOptions)}
-    options = TrainingOptions.parse(
-        "train quality", {name: value for name, value in given.items() if value is not None}
-    )
+    options = _chosen("train quality", TrainingOptions, arguments)
     pairs = read_pairs(
         arguments.data,
         source_column=arguments.source_column,
@@ -88,8 +159,7 @@ def run(arguments: argparse.Namespace) -> int:
         pairs,
         arguments.output,
         options,
-        # a path may tell where somebody works; the record names files alone
-        sources=[{"name": PureWindowsPath(name).name} for name in arguments.data],
+        sources=_file_names(arguments),
         vectors=arguments.vectors,
         progress=False if arguments.quiet else None,
     )
@@ -97,4 +167,56 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{arguments.output}: best epoch {best_entry(curve)['epoch']} of {len(curve)}")
     for name, value in model.record["test"].items():
         print(f"  test {name}: {value:.4f}")
+    return 0
+
+
+def run_encoder(arguments: argparse.Namespace) -> int:
+    """Fine-tune as the arguments say and print where the encoder is."""
+    from movers.finetuning.data import read_pairs
+    from movers.finetuning.training import TuningOptions, tune
+    from movers.training import best_entry
+
+    options = _chosen("train encoder", TuningOptions, arguments)
+    columns = {part: getattr(arguments, f"{part}_column") for part in ("first", "second", "target")}
+    labels = None if arguments.labels is None else [name.strip() for name in arguments.labels.split(",")]
+    bounds = (arguments.lowest, arguments.highest)
+    data = read_pairs(
+        arguments.data, options.task, columns=columns, labels=labels, bounds=bounds, limit=arguments.limit
+    )
+    held = None
+    if arguments.validation:
+        bounds = data.bounds or bounds
+        held = read_pairs(arguments.validation, options.task, columns=columns, labels=data.labels, bounds=bounds)
+    record = tune(
+        data,
+        arguments.output,
+        options,
+        validation=held,
+        sources=_file_names(arguments),
+        device=arguments.device,
+        progress=False if arguments.quiet else None,
+    )
+    best = best_entry(record["curve"])
+    print(f"{arguments.output}: best epoch {best['epoch']} of {len(record['curve'])}")
+    for name, value in best.items():
+        if name.startswith("validation"):
+            print(f"  {name.replace('_', ' ')}: {value:.4f}")
+    return 0
+
+
+def run_reward(arguments: argparse.Namespace) -> int:
+    """Train as the arguments say and print the table of all metrics on the held-out pairs."""
+    from movers.io import align_table
+    from movers.rewards.training import RewardOptions, read_prompts, train_reward
+
+    options = _chosen("train reward", RewardOptions, arguments)
+    pairs = read_prompts(arguments.data, arguments.prompt_column, arguments.reference_column)
+    record = train_reward(
+        pairs, arguments.model, arguments.output, options, progress=False if arguments.quiet else None
+    )
+    phases = list(record["scores"])
+    names = list(record["scores"][phases[0]])
+    body = [[name, *(f"{record['scores'][phase][name]:.4f}" for phase in phases)] for name in names]
+    print(f"{arguments.output}: {record['pairs']['test']} held-out pairs")
+    print("\n".join(align_table(["metric", *phases], body, right=range(1, len(phases) + 1))))
     return 0

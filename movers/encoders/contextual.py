@@ -161,6 +161,10 @@ class ContextualEncoder:
             self._frame(encoding) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         ]
 
+    def count_pieces(self, words: Sequence[str]) -> int:
+        """Number of tokens that the words consist of, special tokens apart."""
+        return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
+
     def _frame(self, encoding: Encoding) -> Tokens:
         before, after = len(self._prefix), len(self._suffix)
         total = before + len(encoding.ids) + after

@@ -91,7 +91,7 @@ class KnownModel:
     settings: str
 
     def identify(self, folder: Path) -> str:
-        """What names the vectors of the model in `folder`: the weights' digest, or all files' if any is unusual."""
+        """What names the vectors of the model in `folder`: their weights' digest, or one over all files."""
         found = folder_digest(folder, SETTINGS)
         if found == self.settings:
             return self.weights

@@ -5,6 +5,7 @@ r"""Many layers → one vector a token.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -14,10 +15,20 @@ from movers.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Aggregation", "AggregationName", "join", "parse_aggregation", "pmeans", "routing", "unit_vectors"]
+__all__ = [
+    "Aggregation",
+    "AggregationName",
+    "join",
+    "parse_aggregation",
+    "pmeans",
+    "routing",
+    "routing_of_the_paper",
+    "unit_vectors",
+]
 
 AggregationName = Literal["pmeans", "routing", "last", "mean"]
-Kernel = Literal["gaussian", "epanechnikov"]
+Kernel = Literal["gaussian", "epanechnikov", "paper"]
+DEFAULT_POWERS = (-math.inf, 1.0, math.inf)
 _LAST_LAYERS = 5  # Zhao et al. 2019, section 3.2: the last five layers
 
 
@@ -34,12 +45,15 @@ class Aggregation:
     layer: int = -1
     kernel: Kernel = "gaussian"
     joined: tuple[int, ...] = ()
+    powers: tuple[float, ...] = DEFAULT_POWERS
 
     def __str__(self) -> str:
         if self.kind == "layer":
             return str(self.layer)
         if self.kind == "join":
             return "+".join(map(str, self.joined))
+        if self.kind == "pmeans" and self.powers != DEFAULT_POWERS:
+            return "pmeans-" + ",".join(f"{power:g}" for power in self.powers)
         return f"routing-{self.kernel}" if self.kind == "routing" else self.kind
 
     def needed(self, states: int) -> list[int]:
@@ -59,9 +73,9 @@ class Aggregation:
     def combine(self, layers: torch.Tensor) -> torch.Tensor:
         """(n, D) vectors from the (number of needed layers, n, d) hidden states of n tokens."""
         if self.kind == "pmeans":
-            return pmeans(layers)
+            return pmeans(layers, self.powers)
         if self.kind == "routing":
-            return routing(layers, self.kernel)
+            return routing_of_the_paper(layers) if self.kernel == "paper" else routing(layers, self.kernel)
         if self.kind == "join":
             return join(layers)
         return layers.mean(dim=0) if self.kind == "mean" else layers[0]
@@ -76,7 +90,7 @@ def _state(number: int, states: int) -> int:
     return number % states
 
 
-def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -> Aggregation:
+def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian", powers: object = None) -> Aggregation:
     """An option's value as an Aggregation.
 
     >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
@@ -91,11 +105,27 @@ def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian") -
     if isinstance(value, list | tuple) and len(value) > 1 and all(type(number) is int for number in value):
         return Aggregation("join", joined=tuple(value))
     if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
-        return Aggregation(value, kernel=kernel if value == "routing" else "gaussian")  # type: ignore[arg-type]
+        chosen = DEFAULT_POWERS if powers is None else _powers(metric, powers)
+        return Aggregation(
+            value,  # type: ignore[arg-type]
+            kernel=kernel if value == "routing" else "gaussian",
+            powers=chosen if value == "pmeans" else DEFAULT_POWERS,
+        )
     raise InputError(
         f"{metric}: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number "
         f"or several ('4+6'), but got {value!r}"
     )
+
+
+def _powers(metric: str, powers: object) -> tuple[float, ...]:
+    items = list(powers) if isinstance(powers, list | tuple) else []
+    try:
+        values = tuple(float(item) for item in items)
+    except (TypeError, ValueError):
+        values = ()
+    if not values or not all(abs(value) == math.inf or (value > 0 and value == int(value)) for value in values):
+        raise InputError(f"{metric}: powers: expected whole numbers above zero, inf or -inf, but got {powers!r}")
+    return values
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
@@ -116,22 +146,77 @@ def join(layers: torch.Tensor) -> torch.Tensor:
     return torch.cat(list(unit_vectors(layers)), dim=-1) / len(layers) ** 0.5
 
 
-def pmeans(layers: torch.Tensor) -> torch.Tensor:
-    r"""Concatenated power means over layers (Zhao et al. 2019, Eq. 4 and 5) with p = −∞, 1, +∞.
+def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> torch.Tensor:
+    r"""Concatenated power means over layers (Zhao et al. 2019, Eq. 4 and 5).
+
+    .. math:: h^{(p)} = \left( \frac{z_1^p + \dots + z_L^p}{L} \right)^{1/p}
+
+    element by element: the mean for p = 1, the minimum and the maximum for p = ∓∞. An odd root keeps its sign.
 
     Parameters
     ----------
     layers : (L, n, d)
         Hidden states; each vector is scaled to length 1 first, as the authors do.
+    powers : K numbers
+        ∞, −∞, or whole numbers above zero.
 
     Returns
     -------
-    (n, 3d) : minimum, mean and maximum over the layers, side by side.
+    (n, K·d) : the means side by side.
     """
     import torch
 
     unit = unit_vectors(layers)
-    return torch.cat([unit.amin(dim=0), unit.mean(dim=0), unit.amax(dim=0)], dim=-1)
+    means = []
+    for power in powers:
+        if power == math.inf:
+            means.append(unit.amax(dim=0))
+        elif power == -math.inf:
+            means.append(unit.amin(dim=0))
+        elif power == 1:
+            means.append(unit.mean(dim=0))
+        else:
+            mean = unit.pow(int(power)).mean(dim=0)
+            means.append(mean.sign() * mean.abs().pow(1.0 / power))
+    return torch.cat(means, dim=-1)
+
+
+def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 20) -> torch.Tensor:
+    r"""Algorithm 1 of Zhao et al. 2019, appendix A.2, literally, with the Gaussian kernel :math:`k(x) = e^{-x/2}`.
+
+    It differs from `routing` in the denominator, :math:`v \leftarrow \sum_l \gamma_l k'_l z_l / \sum_l k'_l`, and in
+    the loss, :math:`\log \sum_l \gamma_l k_l`. The paper leaves open where v starts (here: the mean of the layers),
+    the step size (1), the tolerance (1e-6) and how many rounds there may be (20).
+
+    Parameters
+    ----------
+    layers : (L, n, d)
+
+    Returns
+    -------
+    (n, d)
+    """
+    import torch
+
+    unit = unit_vectors(layers)  # (L, n, d)
+    value = unit.mean(dim=0)
+    gamma = torch.zeros(unit.shape[:2], dtype=unit.dtype, device=unit.device)  # (L, n)
+    loss = torch.full(unit.shape[1:2], math.inf, dtype=unit.dtype, device=unit.device)
+    moving = torch.ones(unit.shape[1], dtype=torch.bool, device=unit.device)
+    for _ in range(rounds):
+        gamma = torch.softmax(gamma, dim=0)
+        slope = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
+        moved = ((gamma * slope).unsqueeze(-1) * unit).sum(dim=0) / slope.sum(dim=0).unsqueeze(-1)
+        # A token that has come to rest stays, so that its vector does not depend on the others in the batch.
+        value = torch.where(moving.unsqueeze(-1), moved, value)
+        kernel = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
+        gamma = torch.where(moving, gamma + step * kernel, gamma)
+        new_loss = (gamma * kernel).sum(dim=0).log()
+        moving = moving & ((new_loss - loss).abs() >= 1e-6)
+        loss = new_loss
+        if not bool(moving.any()):
+            break
+    return value
 
 
 def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0, rounds: int = 20) -> torch.Tensor:

@@ -196,7 +196,7 @@ def _load_objects(source: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedT
             model = transformers.AutoModel.from_pretrained(
                 source, dtype=getattr(torch, dtype), local_files_only=not reached
             )
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a folder without a tokenizer is a ValueError
         why = "the Hub cannot be reached; connect, or give the folder of a downloaded model"
         why = str(error).splitlines()[0] if reached else why
         raise InputError(

@@ -94,6 +94,10 @@ class WordLlama:
             matrix[known] = sums / lengths[known, None]
         return matrix, known
 
+    def count_pieces(self, words: Sequence[str]) -> int:
+        """Number of sub-words that the words consist of."""
+        return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
+
 
 class VectorFile:
     """A file of word vectors: GloVe text, word2vec text or binary, fastText `.vec`; each may be gzip'd.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import product
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bag", "Units", "alignment_of", "no_alignment"]
+__all__ = ["Bag", "Units", "alignment_of", "match_unknown", "no_alignment"]
 
 Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -23,6 +24,10 @@ class Units(Protocol):
 
     def keys(self) -> Sequence[Hashable]:
         """n keys of an IDF table: words, or ids of tokens."""
+        ...
+
+    def unknown(self) -> NDArray[np.bool_]:
+        """(n,) which of them the encoder has no vector for."""
         ...
 
     def describe(self) -> list[dict[str, object]]:
@@ -61,3 +66,15 @@ def _describe(bag: Bag) -> list[dict[str, object]]:
 def no_alignment() -> dict[str, object]:
     """The alignment of a pair without units."""
     return {"distance": None, "prediction": [], "reference": [], "flows": []}
+
+
+def match_unknown(costs: Floats, first: Units, second: Units, unit: float) -> None:
+    """Words without a vector, in place: no distance from themselves, one unit from everything else."""
+    rows, columns = np.flatnonzero(first.unknown()).tolist(), np.flatnonzero(second.unknown()).tolist()
+    costs[rows, :] = unit
+    costs[:, columns] = unit
+    if rows and columns:
+        written, others = first.keys(), second.keys()
+        for i, j in product(rows, columns):
+            if written[i] == others[j]:
+                costs[i, j] = 0.0

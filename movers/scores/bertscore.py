@@ -17,7 +17,6 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import abc
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,13 +25,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.layers import Aggregation, parse_aggregation
+from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
 from movers.scores.engine import Comparison, PairMetric, check_size, run
 from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.rescaling import read_baseline
 from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import check_language
@@ -136,11 +134,12 @@ class BertScoreOptions(TokenOptions):
     greedy_special: bool = option(
         True, "whether special tokens can be matched in a greedy alignment, as in the `bert-score` package"
     )
-    rescale_with_baseline: bool = option(False, "rescale P, R and F1 by `baseline_path`: (x − b) / (1 − b)")
+    rescale_with_baseline: bool = option(False, "evaluate's name for `rescale`", alias_of="rescale")
     baseline_path: object = option(
         None,
-        "a file that `movers baseline` wrote, or one in the `bert-score` package's format (greedy only)",
+        "evaluate's name for the file of `rescale`; one in the `bert-score` package's format serves greedy alignments",
         values="path or None",
+        alias_of="rescale",
     )
     lang: str | None = option(
         None, "language code, as evaluate's bertscore takes it; the default encoder knows English"
@@ -153,27 +152,21 @@ class BertScoreOptions(TokenOptions):
     all_layers: bool = option(False, "accepted if False; ask for one layer at a time")
     use_fast_tokenizer: bool = option(True, "accepted; tokenizers are always the fast ones")
 
+    presets = {"paper": {}}  # the defaults are the paper's
+
     def settle(self, metric: str) -> Self:
         """Evaluate's names translated."""
         if self.all_layers:
             raise InputError(f"{metric}: all_layers: expected False; ask for one layer at a time")
-        if self.rescale_with_baseline and self.baseline_path is None:
-            raise InputError(
-                f"{metric}: rescale_with_baseline: expected baseline_path too; "
-                "`movers baseline` computes such a file for any model and corpus"
-            )
         if self.lang is not None:
             check_language(metric, self.lang)
         model = self.model if self.model_type is None else self.model_type
         idf = ("corpus" if self.idf else None) if isinstance(self.idf, bool) else self.idf
-        if self.lang not in (None, "en") and model == TokenOptions.model:
-            warnings.warn(
-                f"{metric}: the default encoder {model} knows English; pass model= for {self.lang!r}", stacklevel=2
-            )
         default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"
         return replace(
             self,
             model=model,
+            rescale=(self.baseline_path or True) if self.rescale_with_baseline else self.rescale,
             layer=parse_aggregation(metric, self.layer if self.num_layers is None else self.num_layers),
             idf=idf,
             weights=choose_weights(metric, self.weights, idf, default),
@@ -183,6 +176,8 @@ class BertScoreOptions(TokenOptions):
             num_layers=None,
             nthreads=None,
             verbose=False,
+            rescale_with_baseline=False,
+            baseline_path=None,
         )
 
 
@@ -196,7 +191,6 @@ class BertScore(PairMetric[TokenText]):
 
     options: BertScoreOptions
     reader: TokenReader
-    baseline: tuple[float, float, float] | None
     options_class = BertScoreOptions
 
     @staticmethod
@@ -216,6 +210,15 @@ class BertScore(PairMetric[TokenText]):
 
     def has_unknown(self, text: TokenText) -> bool:
         return text.has_unknown
+
+    def reading_whole(self) -> Self:
+        return replace(self, reader=self.reader.reading_whole())
+
+    def table_row(self) -> int | None:
+        encoder, layer = self.reader.encoder, self.reader.aggregation
+        if isinstance(encoder, StaticEncoder) or layer.kind not in ("last", "layer"):
+            return None
+        return layer.needed(encoder.states)[0]
 
     def extra(self) -> dict[str, object]:
         return {"hashcode": self.signature}  # as evaluate's bertscore calls it
@@ -240,7 +243,8 @@ class BertScore(PairMetric[TokenText]):
         if prediction.empty or reference.empty:
             value = 1.0 if prediction.same_as(reference) else 0.0
             parts = {"precision": value, "recall": value, "f1": value}
-            return Comparison(value, parts, empty=True, alignment=no_alignment() if aligned else None)
+            alignment = no_alignment() if aligned else None
+            return Comparison(value, parts, empty=True, alignment=alignment, distance=0.0 if value else None)
         first, second = self.bag(prediction, 0), self.bag(reference, 1)
         m, n, limit = len(first.masses), len(second.masses), self.options.max_cells
         check_size(m, n, limit)
@@ -251,30 +255,24 @@ class BertScore(PairMetric[TokenText]):
             precision, recall, flow = align(similarity, first.masses, second.masses)
         precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
         f1 = f1_of(precision, recall)
-        alignment = None
-        if aligned:
-            moved = float((flow * (1.0 - similarity)).sum())
-            alignment = alignment_of(first, second, flow, 1.0 - similarity, moved)
-        if self.baseline is not None:
-            values = zip((precision, recall, f1), self.baseline, strict=True)
-            precision, recall, f1 = ((value - base) / (1.0 - base) for value, base in values)
-        return Comparison(f1, {"precision": precision, "recall": recall, "f1": f1}, alignment=alignment)
+        moved = float((flow * (1.0 - similarity)).sum())
+        alignment = alignment_of(first, second, flow, 1.0 - similarity, moved) if aligned else None
+        return Comparison(f1, {"precision": precision, "recall": recall, "f1": f1}, alignment=alignment, distance=moved)
 
     @classmethod
     def build(cls, name: str, options: BertScoreOptions, corpus: Corpus | None = None) -> Self:
         layer = parse_aggregation(name, options.layer)
         reader = TokenReader.load(name, options, layer, corpus)
-        baseline = _read_baseline(name, options, reader, layer) if options.rescale_with_baseline else None
         fields = {**reader.fields(), "align": options.alignment}
         if options.alignment == "greedy":
             fields["special"] = "match" if options.greedy_special else "drop"
         fields["weights"] = options.weights
         if reader.tables is not None:
             fields["idf"] = reader.tables.digest
-        if baseline is not None:
-            fields["baseline"] = ",".join(map(repr, baseline))
+        if options.unescape:
+            fields["html"] = "decoded"
         fields["refs"] = options.multi_ref
-        return cls(name=name, signature=signature(name, fields), options=options, reader=reader, baseline=baseline)
+        return cls(name=name, signature=signature(name, fields), options=options, reader=reader)
 
 
 @dataclass(frozen=True)
@@ -299,22 +297,6 @@ class BertScoreEmd(BertScore):
     """F_cont: one-to-many."""
 
     optimal_scores = staticmethod(emd_scores)
-
-
-def _read_baseline(
-    metric: str, options: BertScoreOptions, reader: TokenReader, layer: Aggregation
-) -> tuple[float, float, float]:
-    encoder, state = reader.encoder, None
-    if layer.kind in ("last", "layer") and not isinstance(encoder, StaticEncoder):
-        state = layer.needed(encoder.states)[0]
-    expected = {
-        "metric": metric,
-        "alignment": options.alignment,
-        "model": encoder.identity,
-        "layer": str(layer),
-        "weights": options.weights,
-    }
-    return read_baseline(metric, options.baseline_path, expected, state)
 
 
 @documented(BertScoreOptions)

@@ -6,7 +6,10 @@ A text is a bag of vectors with masses. The distance of two texts is the minimum
     \mathrm{WMD}(A, B) = \min_{T \ge 0} \sum_{ij} T_{ij} \|v_i - v_j\|_2
     \quad s.t. \quad T 1 = d_A, \; T^\top 1 = d_B \qquad (2)
 
-.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B)) \qquad (3)
+.. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B) / \tau) \qquad (3)
+
+The paper has :math:`\tau = 1`, on the vectors as they are. By default :math:`\tau` is the mean distance of unrelated
+texts under the options of the call, so that unrelated texts score about .37 with any vectors.
 
 What differs is the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both (Eq. 5).
 
@@ -18,7 +21,6 @@ from __future__ import annotations
 
 import abc
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -26,14 +28,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from movers.encoders import Encoder, load_encoder
+from movers.encoders import load_encoder
 from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
-from movers.errors import InputError
-from movers.scores.bags import Bag, alignment_of, no_alignment
+from movers.scores.bags import Bag, alignment_of, match_unknown, no_alignment
+from movers.scores.clark_options import (
+    BagDistance,
+    ClarkOptions,
+    SentenceOptions,
+    SmsOptions,
+    SwmsOptions,
+    WmsOptions,
+    sentence_encoder,
+)
 from movers.scores.engine import Comparison, PairMetric, check_size, run
-from movers.scores.options import MultiRef, PairOptions, References, documented, option
+from movers.scores.languages import language_warning
+from movers.scores.options import MultiRef, References, documented
 from movers.scores.words import (
     ContextualReader,
     JoinedUnits,
@@ -47,10 +58,10 @@ from movers.scores.words import (
     sentence_of,
 )
 from movers.signature import signature
-from movers.texts import WordRules, check_language, is_mostly_non_latin, name_stop_words, stop_words
+from movers.texts import name_stop_words, warn_about_script
 from movers.threads import CELLS
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, resolve_tables, weigh
+from movers.weights import Corpus, IdfTable, normalised, resolve_tables, weigh
 
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder
@@ -58,7 +69,6 @@ if TYPE_CHECKING:
 __all__ = ["SmsOptions", "SwmsOptions", "WmsOptions", "mover_distance", "sms", "swms", "wms"]
 
 Floats = NDArray[np.float64]
-BagDistance = Literal["euclidean", "cosine"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -76,15 +86,22 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) ->
 
 
 def sentence_bag(
-    words: Words, weights: str, table: IdfTable | None, encoder: ContextualEncoder | None, metric: str
+    words: Words,
+    weights: str,
+    table: IdfTable | None,
+    encoder: ContextualEncoder | None,
+    metric: str,
+    pooling: Literal["mean", "max"] = "mean",
 ) -> Bag:
-    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its words' vectors."""
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean (or maximum) of its words'."""
     owners = sentence_of(words)
     numbers, starts = np.unique(owners, return_index=True)
     lengths = np.diff([*starts, len(owners)])
     spans = words.spans()
     texts = [words.text[slice(*spans[number])] for number in numbers]
-    if encoder is None:
+    if encoder is None and pooling == "max":
+        vectors = np.maximum.reduceat(words.vectors[words.rows], starts, axis=0)
+    elif encoder is None:
         sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
         vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
@@ -129,97 +146,9 @@ def mover_distance(
     return emd(masses_a, masses_b, costs), costs
 
 
-def similarity(distance: float) -> float:
-    """Eq. 3."""
-    return math.exp(-distance)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Options
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClarkOptions(PairOptions):
-    """What `wms`, `sms` and `swms` share."""
-
-    stopwords: object = option("english", "words to drop", values="'english', list of words or None")
-    punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
-    lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
-    keep_numbers: bool = option(False, "keep tokens of digits alone")
-    lang: str = option("en", "language code of the rules that find sentences")
-    distance: BagDistance = option("euclidean", "distance between two vectors; the paper's is euclidean")
-    normalize: bool = option(False, "scale every vector to length 1 first")
-    layer: object = option(
-        "mean",
-        "which layers of a contextual model give a word its vector",
-        values="'mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6')",
-    )
-    context: Literal["sentence", "text"] = option("sentence", "what a contextual model reads at a time")
-
-    def settle(self, metric: str) -> Self:
-        parse_aggregation(metric, self.layer)
-        check_language(metric, self.lang)
-        stop_words(self.stopwords, metric)
-        if isinstance(self.idf, tuple | list):
-            raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
-        return self
-
-    def rules(self) -> WordRules:
-        return WordRules(
-            stopwords=stop_words(self.stopwords),
-            lowercase=self.lowercase,
-            keep_numbers=self.keep_numbers,
-            punctuation=self.punctuation,
-            lang=self.lang,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class WmsOptions(ClarkOptions):
-    """Options of `wms`."""
-
-    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
-
-    def settle(self, metric: str) -> Self:
-        return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceOptions(ClarkOptions):
-    """What `sms` and `swms` share."""
-
-    sentence_weights: Literal["count", "uniform", "idf"] = option(
-        "count", "mass of a sentence: its kept words (Eq. 4), equal, or the sum of its words' IDF"
-    )
-    sentence_encoder: object = option(
-        None,
-        "a contextual encoder that gives sentences their vectors, in place of the mean of their words",
-        values="str, path, (model, tokenizer), encoder or None",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmsOptions(SentenceOptions):
-    """Options of `sms`."""
-
-    def settle(self, metric: str) -> Self:
-        given = None if self.sentence_weights == "count" else self.sentence_weights
-        weights = choose_weights(metric, given, self.idf, "count", option="sentence_weights")
-        return replace(super().settle(metric), sentence_weights=weights)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SwmsOptions(SentenceOptions):
-    """Options of `swms`."""
-
-    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
-
-    def settle(self, metric: str) -> Self:
-        # A table that the sentences use need not serve the words as well.
-        given = self.weights or ("idf" if self.idf is not None else None)
-        uses = given == "idf" or self.sentence_weights == "idf"
-        choose_weights(metric, "idf" if uses else given, self.idf, "count")
-        return replace(super().settle(metric), weights=given or "count")
+def similarity(distance: float, temperature: float) -> float:
+    """Eq. 3, with distances in units of the temperature."""
+    return math.exp(-distance / temperature)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -241,6 +170,7 @@ class MoverSimilarity(PairMetric[ReadText]):
     reader: WordReader
     table: IdfTable | None
     sentence_encoder: ContextualEncoder | None
+    temperature: float
 
     @abc.abstractmethod
     def bag(self, words: Words) -> Bag:
@@ -255,8 +185,9 @@ class MoverSimilarity(PairMetric[ReadText]):
         return not isinstance(self.reader, StaticReader)
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
-        if self.options.stopwords == "english":
-            _warn_about_script(self.name, texts)
+        if name_stop_words(self.options.stopwords, self.options.lang) == "english":
+            warn_about_script(self.name, texts)
+        language_warning(self.name, self.reader.encoder, texts, self.options.lang)
         for index, text in self.reader.read(texts):
             words = text.words(filtered=True)
             yield index, ReadText(text, None if words is None else self.bag(words))
@@ -279,8 +210,9 @@ class MoverSimilarity(PairMetric[ReadText]):
         bags = self._bags(prediction, reference)
         if bags is None:
             same = prediction.text.text.split() == reference.text.text.split()
-            value = 1.0 if same or (prediction.text.blank and reference.text.blank) else 0.0
-            return Comparison(value, empty=True, alignment=no_alignment() if aligned else None)
+            alike = same or (prediction.text.blank and reference.text.blank)
+            alignment = no_alignment() if aligned else None
+            return Comparison(float(alike), empty=True, alignment=alignment, distance=0.0 if alike else None)
         m, n, limit = len(bags[0].masses), len(bags[1].masses), self.options.max_cells
         check_size(m, n, limit)
         with CELLS.hold(m * n, limit):
@@ -288,7 +220,19 @@ class MoverSimilarity(PairMetric[ReadText]):
             plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
         unfiltered = prediction.bag is None or reference.bag is None
-        return Comparison(similarity(plan.cost), unfiltered=unfiltered, alignment=alignment)
+        value = self.similarity(plan.cost)
+        return Comparison(value, unfiltered=unfiltered, alignment=alignment, distance=plan.cost)
+
+    def reading_whole(self) -> Self:
+        if isinstance(self.reader, ContextualReader):
+            return replace(self, reader=replace(self.reader, truncation="window"))
+        return self
+
+    def similarity(self, distance: float) -> float:
+        return similarity(distance, self.temperature)
+
+    def extra(self) -> dict[str, object]:
+        return {"temperature": self.temperature}
 
     def _bags(self, prediction: ReadText, reference: ReadText) -> tuple[Bag, Bag] | None:
         """Both bags of kept units; of all tokens where a side has none; None if one has no token."""
@@ -302,7 +246,10 @@ class MoverSimilarity(PairMetric[ReadText]):
         x, y = first.units.vectors(), second.units.vectors()
         if self.options.normalize:
             x, y = unit_rows(x), unit_rows(y)
-        return pairwise_distances(x, y, self.options.distance)
+        costs = pairwise_distances(x, y, self.options.distance)
+        if self.options.oov == "match":
+            match_unknown(costs, first.units, second.units, self.temperature)
+        return costs
 
     @classmethod
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
@@ -310,10 +257,11 @@ class MoverSimilarity(PairMetric[ReadText]):
         tables = resolve_tables(name, options.idf, corpus, WordIdf(rules))
         table = None if tables is None else tables.references
         encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
-        sentences = _sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
+        sentences = sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
         fields: dict[str, object] = {"emb": encoder.identity}
         if isinstance(encoder, StaticEncoder):
-            reader: WordReader = StaticReader(encoder, rules)
+            reader: WordReader = StaticReader(encoder, rules, options.oov != "drop")
+            fields["oov"] = options.oov
         else:
             layer = parse_aggregation(name, options.layer)
             window = encoder.window_for(options.window)
@@ -322,32 +270,28 @@ class MoverSimilarity(PairMetric[ReadText]):
             reader = ContextualReader(
                 encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
             )
-        fields |= cls.unit_fields(options, sentences)
+        fields |= options.unit_fields(None if sentences is None else f"{sentences.identity}-{sentences.dtype}")
         if table is not None:
             fields["idf"] = table.digest
-        fields |= {
-            "stop": name_stop_words(options.stopwords),
-            "punct": "drop" if options.punctuation else "keep",
-            "case": "lower" if options.lowercase else "keep",
-            "numbers": "keep" if options.keep_numbers else "drop",
-            "lang": options.lang,
-            "dist": options.distance,
-            "norm": options.normalize,
-            "refs": options.multi_ref,
-        }
-        return cls(
+        fields |= options.reading_fields()
+        ends: dict[str, object] = {"temp": options.temperature, "refs": options.multi_ref}
+        if options.average != "scores":
+            ends["average"] = options.average
+        metric = cls(
             name=name,
             signature=signature(name, fields),
             options=options,
             reader=reader,
             table=table,
             sentence_encoder=sentences,
+            temperature=1.0 if options.temperature == "auto" else float(str(options.temperature)),
         )
+        if options.temperature == "auto":
+            from movers.scores.rescaling import mean_unrelated_distance
 
-    @classmethod
-    @abc.abstractmethod
-    def unit_fields(cls, options: Any, sentences: ContextualEncoder | None) -> dict[str, object]:
-        """What a signature says of the bag's units."""
+            known = replace(metric, options=replace(options, oov="drop"))
+            metric = replace(metric, temperature=mean_unrelated_distance(known))
+        return replace(metric, signature=signature(name, fields | ends))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,10 +304,6 @@ class WordMover(MoverSimilarity):
     def bag(self, words: Words) -> Bag:
         return word_bag(words, self.options.weights or "count", self.table, self.name)
 
-    @classmethod
-    def unit_fields(cls, options: WmsOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
-        return {"weights": options.weights}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceMover(MoverSimilarity):
@@ -373,14 +313,9 @@ class SentenceMover(MoverSimilarity):
     options_class = SmsOptions
 
     def bag(self, words: Words) -> Bag:
-        return sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name)
-
-    @classmethod
-    def unit_fields(cls, options: SentenceOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
-        return {
-            "sentences": options.sentence_weights,
-            "sentvec": "mean" if sentences is None else f"{sentences.identity}-{sentences.dtype}",
-        }
+        return sentence_bag(
+            words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,34 +328,9 @@ class SentenceAndWordMover(MoverSimilarity):
     def bag(self, words: Words) -> Bag:
         return sentence_and_word_bag(
             word_bag(words, self.options.weights or "count", self.table, self.name),
-            sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name),
-        )
-
-    @classmethod
-    def unit_fields(cls, options: SwmsOptions, sentences: ContextualEncoder | None) -> dict[str, object]:
-        return {"weights": options.weights, **SentenceMover.unit_fields(options, sentences)}
-
-
-def _sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> ContextualEncoder | None:
-    if options.sentence_encoder is None:
-        return None
-    encoder = load_encoder(options.sentence_encoder, device=options.device, dtype=options.dtype)
-    if isinstance(encoder, StaticEncoder):
-        raise InputError(f"{metric}: sentence_encoder: expected a contextual encoder, but {encoder.identity} is static")
-    if isinstance(options, SwmsOptions) and encoder is not words:
-        raise InputError(
-            f"{metric}: sentence_encoder: words and sentences are in one bag, so they need one space: "
-            f"expected the same encoder as model ({words.identity}), but got {encoder.identity}"
-        )
-    return encoder
-
-
-def _warn_about_script(metric: str, texts: Sequence[str]) -> None:
-    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
-    if 2 * foreign > len(texts[:64]):
-        warnings.warn(
-            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
-            stacklevel=2,
+            sentence_bag(
+                words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
+            ),
         )
 
 
@@ -444,7 +354,7 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     --------
     >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
-    0.0102
+    0.7449
     """
     return run(WordMover, "wms", predictions, references, options)
 

@@ -6,21 +6,18 @@ texts are ready, while the encoder goes on with the rest.
 
 from __future__ import annotations
 
-import abc
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Generic, TypeVar
 
 from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
+from movers.scores.metric import Comparison, Costs, Example, PairMetric, TooLarge, check_size
 from movers.scores.options import RunOptions
+from movers.scores.result import collect, corpus_score, reduce_references
 from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
@@ -28,7 +25,10 @@ __all__ = [
     "Comparison",
     "Example",
     "PairMetric",
+    "build",
+    "check_size",
     "collect",
+    "corpus_score",
     "run",
     "score",
     "score_block",
@@ -37,124 +37,13 @@ __all__ = [
 ]
 
 Text = TypeVar("Text")
-Costs = NDArray[np.float64]
+Metric = TypeVar("Metric", bound=PairMetric[Any])
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
-Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
 _UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
 _BLOCK = 1024  # pairs in memory at once
-_BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's own arrays
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
 _GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
-
-
-class Comparison(NamedTuple):
-    """One prediction against one reference.
-
-    Attributes
-    ----------
-    score : float
-    parts : mapping
-        Further numbers of the pair (`precision`, `recall`, `f1`), reduced over references like the score.
-    empty : bool
-        A side had no token at all.
-    unfiltered : bool
-        Filtering left a side without units, so the pair was compared on all its tokens.
-    alignment : dict or None
-        Units, masses and flows, if asked for.
-    """
-
-    score: float
-    parts: Mapping[str, float] = {}
-    empty: bool = False
-    unfiltered: bool = False
-    alignment: dict[str, object] | None = None
-
-
-class Example(NamedTuple):
-    """One prediction against all its references."""
-
-    score: float
-    parts: Mapping[str, float]
-    empty: bool
-    unfiltered: bool
-    truncated: bool
-    unknown: bool
-    alignments: list[dict[str, object]] | None
-
-
-@dataclass(frozen=True)
-class PairMetric(abc.ABC, Generic[Text]):
-    """A metric with all its options settled; `Text` is what it makes of a text.
-
-    Attributes
-    ----------
-    name, signature : str
-    options : RunOptions
-        Validated; threads, progress bar, whether alignments are wanted, and the metric's own.
-    """
-
-    name: str
-    signature: str
-    options: RunOptions
-
-    #: The class of its options.
-    options_class: ClassVar[type[RunOptions]]
-
-    @classmethod
-    @abc.abstractmethod
-    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Self:
-        """The metric that validated options describe; `idf="corpus"` needs the texts of the whole call."""
-
-    @property
-    @abc.abstractmethod
-    def multi_ref(self) -> Reduction:
-        """How the scores against several references become one."""
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether to compare the first pairs while later texts are being read.
-
-        An encoder's arithmetic leaves Python's lock free for that. A metric that reads in plain Python does not
-        overlap: its `costs` are prepared on the calling thread and only the solver runs in the threads, which would
-        otherwise take the lock from each other.
-        """
-        return True
-
-    @abc.abstractmethod
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Text]]:
-        """`(index, text)` for each of the distinct texts as soon as it is ready, in any order."""
-
-    @abc.abstractmethod
-    def compare(self, prediction: Text, reference: Text, costs: Costs | None = None) -> Comparison:
-        """One pair; runs in threads. `costs` are those prepared by `costs`, if any."""
-
-    def costs(self, prediction: Text, reference: Text) -> Costs | None:
-        """The cost matrix of a pair, for metrics that do not overlap."""
-        return None
-
-    def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
-        """Several pairs, one after the other; a metric may do better in a batch."""
-        found: list[Comparison] = []
-        for prediction, reference in pairs:
-            try:
-                found.append(self.compare(prediction, reference))
-            except TooLarge as error:
-                error.index = len(found)
-                raise
-        return found
-
-    def was_cut(self, text: Text) -> bool:
-        """Whether tokens of the text were left out."""
-        return False
-
-    def has_unknown(self, text: Text) -> bool:
-        """Whether the encoder does not know all words or pieces of the text."""
-        return False
-
-    def extra(self) -> dict[str, object]:
-        """Further entries of the result."""
-        return {}
 
 
 def run(
@@ -173,7 +62,16 @@ def run(
     """
     options = kind.options_class.parse(name, given)
     texts, groups = check_pairs(name, predictions, compared_with, argument)
-    return score(kind.build(name, options, Corpus(texts, groups)), texts, groups)
+    return score(build(kind, name, options, Corpus(texts, groups)), texts, groups)
+
+
+def build(kind: type[Metric], name: str, options: RunOptions, corpus: Corpus | None = None) -> Metric:
+    """The metric that validated options describe, with the baseline they ask for."""
+    from movers.scores.rescaling import rescaled
+
+    if corpus is not None and options.unescape:
+        corpus = corpus.cleaned(options.clean)
+    return rescaled(kind.build(name, options, corpus))
 
 
 def score(
@@ -246,23 +144,6 @@ def score_block(
         return block.examples()
 
 
-class TooLarge(Exception):
-    """A pair whose cost matrix would have more cells than the caller allows: its place in a list, then its texts."""
-
-    index: int = 0
-    pair: Pair = (0, 0)
-
-
-def check_size(m: int, n: int, limit: int) -> None:
-    """Refuse a cost matrix (m, n) of more than `limit` cells, before anything of that size is made."""
-    if m * n > limit:
-        size = m * n * _BYTES_PER_CELL / 1e9
-        raise TooLarge(
-            f"comparing {m:,} with {n:,} units takes about {size:,.1f} GB: more than max_cells={limit:,}; "
-            "raise max_cells if there is room, or compare sentences (sms)"
-        )
-
-
 @dataclass
 class _Block(Generic[Text]):
     """The pairs of a block on their way: waiting for a text, being compared, compared."""
@@ -278,6 +159,8 @@ class _Block(Generic[Text]):
     in_flight: list[Future[list[tuple[Pair, Comparison]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        clean = self.metric.options.clean
+        self.rows = [(clean(prediction), [clean(text) for text in texts]) for prediction, texts in self.rows]
         for prediction, references in self.rows:
             for text in (prediction, *references):
                 self.numbers.setdefault(text, len(self.numbers))
@@ -373,7 +256,7 @@ class _Block(Generic[Text]):
             first, members = self.numbers[prediction], [self.numbers[text] for text in references]
             truncated, unknown = (not marked.isdisjoint([first, *members]) for marked in (self.cut, self.unknown))
             comparisons = [self.compared[first, member] for member in members]
-            found.append(_reduce(self.metric, comparisons, truncated, unknown))
+            found.append(reduce_references(self.metric, comparisons, truncated, unknown))
         return found
 
 
@@ -388,49 +271,3 @@ def _compare(
     except TooLarge as error:
         error.pair = pairs[error.index]
         raise
-
-
-def _reduce(metric: PairMetric[Text], comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
-    if metric.multi_ref == "max":
-        best = max(comparisons, key=lambda comparison: comparison.score)
-        value, parts = best.score, best.parts
-    else:
-        count = 1 if metric.multi_ref == "sum" else len(comparisons)
-        value = math.fsum(comparison.score for comparison in comparisons) / count
-        names = comparisons[0].parts
-        parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}
-    alignments = None
-    if metric.options.return_alignment:
-        alignments = [
-            {"reference_index": index, "score": comparison.score, **(comparison.alignment or {})}
-            for index, comparison in enumerate(comparisons)
-        ]
-    return Example(
-        value,
-        parts,
-        any(comparison.empty for comparison in comparisons),
-        any(comparison.unfiltered for comparison in comparisons),
-        truncated,
-        unknown,
-        alignments,
-    )
-
-
-def collect(metric: PairMetric[Text], examples: Sequence[Example]) -> dict[str, object]:
-    """The result every metric returns: plain Python values only."""
-    scores = [example.score for example in examples]
-    result: dict[str, object] = {
-        "score": math.fsum(scores) / len(scores),
-        "scores": scores,
-        "signature": metric.signature,
-        "n_empty": sum(example.empty for example in examples),
-        "n_unfiltered": sum(example.unfiltered for example in examples),
-        "n_truncated": sum(example.truncated for example in examples),
-        "n_unknown": sum(example.unknown for example in examples),
-    }
-    for name in examples[0].parts:
-        result[name] = [example.parts[name] for example in examples]
-    result.update(metric.extra())
-    if metric.options.return_alignment:
-        result["alignments"] = [example.alignments for example in examples]
-    return result

@@ -30,14 +30,17 @@ class Entries(NamedTuple):
     codes: dict[str, int]
     words: list[str]
     vectors: Vectors
+    unknown: set[int]  # rows at the origin, of words that the encoder does not know
+    all_known: bool  # no word so far was unknown: texts need not be searched for any
 
 
 class Lexicon:
     """The words of an encoder under some rules, as far as they have occurred."""
 
-    def __init__(self, encoder: StaticEncoder, rules: WordRules) -> None:
+    def __init__(self, encoder: StaticEncoder, rules: WordRules, keep_unknown: bool = False) -> None:
         self.encoder = encoder
         self.rules = rules
+        self.keep_unknown = keep_unknown
         self._lock = SafeLock()
         self._forget()
 
@@ -45,6 +48,8 @@ class Lexicon:
         self._codes: dict[str, int] = {}
         self._row_of: dict[str, int] = {}
         self._words: list[str] = []
+        self._unknown: set[int] = set()
+        self._all_known = True
         self._vectors: Vectors = np.zeros((1024, self.encoder.dimension), np.float32)
 
     def learn(self, pieces: Iterable[str]) -> Entries:
@@ -58,10 +63,15 @@ class Lexicon:
             words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
             vectors, known = known_vectors(self.encoder, words)
             self._append([word for word, found in zip(words, known.tolist(), strict=True) if found], vectors[known])
+            self._all_known &= bool(known.all())
+            if self.keep_unknown:
+                missing = [word for word, found in zip(words, known.tolist(), strict=True) if not found]
+                self._unknown.update(range(len(self._words), len(self._words) + len(missing)))
+                self._append(missing, np.zeros((len(missing), self.encoder.dimension), np.float32))
             self._codes.update(dict.fromkeys(new, INVISIBLE))
             for piece, word, kept in judged:
                 self._codes[piece] = self._row_of.get(word, UNKNOWN) if kept else DROPPED
-            return Entries(self._codes, self._words, self._vectors)
+            return Entries(self._codes, self._words, self._vectors, self._unknown, self._all_known)
 
     def _append(self, words: list[str], vectors: Vectors) -> None:
         begin, end = len(self._words), len(self._words) + len(words)
@@ -74,15 +84,15 @@ class Lexicon:
         self._words += words
 
 
-_lexicons: dict[tuple[int, WordRules], Lexicon] = {}
+_lexicons: dict[tuple[int, WordRules, bool], Lexicon] = {}
 _finding = SafeLock()
 
 
-def lexicon_of(encoder: StaticEncoder, rules: WordRules) -> Lexicon:
+def lexicon_of(encoder: StaticEncoder, rules: WordRules, keep_unknown: bool = False) -> Lexicon:
     """The lexicon of an encoder and rules; the last few are kept, because a training loop asks again and again."""
-    key = (id(encoder), rules)  # a kept lexicon holds its encoder, so that no other object gets this id
+    key = (id(encoder), rules, keep_unknown)  # a kept lexicon holds its encoder, so that no other object gets this id
     with _finding:
-        found = _lexicons.pop(key, None) or Lexicon(encoder, rules)
+        found = _lexicons.pop(key, None) or Lexicon(encoder, rules, keep_unknown)
         _lexicons[key] = found
         while len(_lexicons) > _LEXICONS_KEPT:
             del _lexicons[next(iter(_lexicons))]

@@ -49,8 +49,8 @@ Floats = NDArray[np.float64]
 # The definitions
 
 
-def n_grams(vectors: Vectors, weights: Floats, n: int | None) -> tuple[Any, Floats]:
-    """Eq. 1 and 2: unit vectors and masses (not yet normalised) of the n-grams of k units.
+def n_grams(vectors: Vectors, weights: Floats, n: int | None, normalize: bool = True) -> tuple[Any, Floats]:
+    """Eq. 1 and 2: vectors and masses (not yet normalised) of the n-grams of k units.
 
     Parameters
     ----------
@@ -58,19 +58,23 @@ def n_grams(vectors: Vectors, weights: Floats, n: int | None) -> tuple[Any, Floa
     weights : (k,)
     n : int or None
         None, or more than k, makes one n-gram of the whole text.
+    normalize : bool
+        Scale the vectors to length 1; an n-gram without weight then points where its plain mean does. Otherwise they
+        are the weighted sums of Eq. 1 as printed.
 
     Returns
     -------
-    (k − n + 1, d) unit vectors and (k − n + 1,) masses; an n-gram without weight points where its plain mean does.
+    (k − n + 1, d) vectors and (k − n + 1,) masses.
     """
     size = len(weights) if n is None else min(n, len(weights))
-    if size == 1:
+    if size == 1 and normalize:
         return unit_rows(vectors), weights
     windows = np.lib.stride_tricks.sliding_window_view(weights, size)  # (k − n + 1, n)
     masses = windows.sum(axis=1)
-    shares = np.where(masses[:, None] > 0, windows, 1.0)
+    shares = np.where(masses[:, None] > 0, windows, 1.0) if normalize else windows
     stacked = np.lib.stride_tricks.sliding_window_view(np.asarray(vectors, np.float64), size, axis=0)
-    return unit_rows(np.einsum("idk,ik->id", stacked, shares)), masses
+    sums = np.einsum("idk,ik->id", stacked, shares)
+    return (unit_rows(sums) if normalize else sums), masses
 
 
 def similarity_of(distance: float, kind: Similarity) -> float:
@@ -90,6 +94,9 @@ class NGramUnits:
 
     def vectors(self) -> Any:
         return self.matrix
+
+    def unknown(self) -> NDArray[np.bool_]:
+        return self.tokens.unknown()[: len(self.matrix)]
 
     def keys(self) -> list[object]:
         return self.tokens.keys()[: len(self.matrix)]
@@ -111,6 +118,9 @@ class NGramUnits:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Options
+
+# Chosen on WMT17's cs, de, fi and lv to English, see benchmarks/results/moverscore_settings.md; others: p-means.
+_TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +153,39 @@ class MoverScoreOptions(TokenOptions):
         True, "drop tokens of punctuation and symbols; `ascii` is the authors' rule (single ASCII marks)"
     )
     drop_subwords: bool = option(True, "keep only the first piece of a word")
+    normalize: bool = option(
+        True, "scale n-gram vectors to length 1, as the authors' scripts do; Eq. 1 as printed does not"
+    )
+    idf_tables: Literal["sides", "one"] = option(
+        "sides", "with `idf='corpus'`: predictions and references counted apart (the authors' scripts), or together"
+    )
+    powers: object = option(
+        None,
+        "the p of `aggregation='pmeans'` (Eq. 4): whole numbers above zero, inf and -inf; -inf, 1, inf by default",
+        values="list of numbers or None",
+    )
+    average: Literal["scores", "distances"] = option(
+        "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
+    )
     special_tokens: bool = option(True, "keep the tokenizer's special tokens as units")
+
+    presets = {
+        "paper": {
+            "aggregation": "pmeans",
+            "distance": "euclidean",
+            "similarity": "inverse",
+            "normalize": False,
+            "idf": "corpus",
+            "idf_tables": "one",
+        },
+        "translation": {
+            "aggregation": "translation",
+            "punctuation": False,
+            "drop_subwords": False,
+            "unescape": True,
+        },
+        "short": {"special_tokens": False, "drop_subwords": False},
+    }
 
     def settle(self, metric: str) -> Self:
         """What the variant implies, filled in."""
@@ -153,10 +195,14 @@ class MoverScoreOptions(TokenOptions):
             )
         first = self.variant == "v1"
         aggregation = self.aggregation if self.aggregation is not None else ("pmeans" if first else "last")
+        if aggregation == "translation":  # of the preset
+            aggregation = _TRANSLATION_LAYERS.get(str(self.model).removeprefix("sentence-transformers/"), "pmeans")
+        if self.average == "distances" and self.alignment == "hard":
+            raise InputError(f"{metric}: average: 'distances' needs alignment='soft', whose score is of a distance")
         stop_words(self.stopwords, metric)
         return replace(
             self,
-            aggregation=parse_aggregation(metric, aggregation, self.routing_kernel),
+            aggregation=parse_aggregation(metric, aggregation, self.routing_kernel, self.powers),
             distance=self.distance or ("sqeuclidean" if first else "euclidean"),
             similarity=self.similarity or ("one_minus" if first else "inverse"),
             weights=choose_weights(metric, self.weights, self.idf, "uniform"),
@@ -192,6 +238,9 @@ class MoverScore(PairMetric[TokenText]):
     def has_unknown(self, text: TokenText) -> bool:
         return text.has_unknown
 
+    def reading_whole(self) -> Self:
+        return replace(self, reader=self.reader.reading_whole())
+
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
         """The n-grams of the kept tokens, or of all; None if there are none."""
         if (side, filtered) not in text.bags:
@@ -204,14 +253,16 @@ class MoverScore(PairMetric[TokenText]):
             return None
         weights = weigh(self.options.weights or "uniform", np.ones(len(units)), units, self.reader.table(side))
         size = len(units) if self.options.n_gram == "sentence" else min(int(str(self.options.n_gram)), len(units))
-        vectors, masses = n_grams(units.vectors(), weights, size)
+        vectors, masses = n_grams(units.vectors(), weights, size, self.options.normalize)
         return Bag(NGramUnits(units, vectors, size), normalised(self.name, masses))
 
     def compare(self, prediction: TokenText, reference: TokenText, costs: Floats | None = None) -> Comparison:
         if prediction.empty or reference.empty:
             value = 1.0 if prediction.same_as(reference) else 0.0
             alignment = no_alignment() if self.options.return_alignment else None
-            return Comparison(value, self._parts(value, value, value), empty=True, alignment=alignment)
+            parts = self._parts(value, value, value)
+            soft = self.options.alignment == "soft"
+            return Comparison(value, parts, empty=True, alignment=alignment, distance=0.0 if value and soft else None)
         first, second = self.bag(prediction, 0), self.bag(reference, 1)
         unfiltered = first is None or second is None
         if first is None or second is None:
@@ -233,7 +284,10 @@ class MoverScore(PairMetric[TokenText]):
         )
         plan = emd_of_normalised(first.masses, second.masses, costs)
         aligned = alignment_of(first, second, plan.flow, costs, plan.cost) if self.options.return_alignment else None
-        return Comparison(similarity_of(plan.cost, self.options.similarity or "one_minus"), alignment=aligned)
+        return Comparison(self.similarity(plan.cost), alignment=aligned, distance=plan.cost)
+
+    def similarity(self, distance: float) -> float:
+        return similarity_of(distance, self.options.similarity or "one_minus")
 
     def _hard(self, first: Bag, second: Bag) -> Comparison:
         """Proposition 1: every n-gram takes its best partner."""
@@ -252,12 +306,14 @@ class MoverScore(PairMetric[TokenText]):
     def build(cls, name: str, options: MoverScoreOptions, corpus: Corpus | None = None) -> Self:
         aggregation = parse_aggregation(name, options.aggregation)
         # With `idf="corpus"` a table per side, as the authors do.
-        reader = TokenReader.load(name, options, aggregation, corpus, both_sides=True)
+        if options.idf_tables == "one" and corpus is not None:
+            corpus = Corpus((), [*corpus.references, *([text] for text in corpus.predictions)])
+        reader = TokenReader.load(name, options, aggregation, corpus, both_sides=options.idf_tables == "sides")
         fields = reader.fields()
         if not reader.static:
             fields["subwords"] = "first" if options.drop_subwords else "all"
             fields["special"] = "keep" if options.special_tokens else "drop"
-        fields |= {"n": options.n_gram, "weights": options.weights}
+        fields |= {"n": options.n_gram, "norm": options.normalize, "weights": options.weights}
         if reader.tables is not None:
             fields["idf"] = reader.tables.digest
         fields["stop"] = name_stop_words(options.stopwords)
@@ -266,7 +322,11 @@ class MoverScore(PairMetric[TokenText]):
             fields["align"] = "hard"
         else:
             fields |= {"dist": options.distance, "sim": options.similarity}
+        if options.unescape:
+            fields["html"] = "decoded"
         fields["refs"] = options.multi_ref
+        if options.average != "scores":
+            fields["average"] = options.average
         return cls(
             name=name, signature=signature(name, fields), options=options, reader=reader, filters=options.filters()
         )

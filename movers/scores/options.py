@@ -6,11 +6,12 @@ From the fields of these dataclasses come the validation, the docstrings and sig
 
 from __future__ import annotations
 
+import html
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from movers.encoders.shared import SharedPass
 from movers.encoders.windows import Truncation
@@ -60,10 +61,17 @@ class OptionRow(NamedTuple):
 class Options:
     """Base of all options: a frozen dataclass whose fields are made by `option`."""
 
+    #: What `preset` sets where the caller gives nothing else.
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+
     @classmethod
     def parse(cls, metric: str, given: Mapping[str, object]) -> Self:
         """The options that keyword arguments mean, validated and settled; an unknown name or value is an error."""
         check_options(metric, given, [item.name for item in fields(cls)])
+        chosen = given.get("preset")
+        if chosen is not None:
+            check_choice(metric, "preset", chosen, [*cls.presets, None])
+            given = {**cls.presets[str(chosen)], **given}
         options = cls(**given)
         kinds = _types(cls)
         for item in fields(cls):
@@ -93,6 +101,12 @@ class RunOptions(Options):
     threads: int | None = option(None, "threads that compare texts; all processors by default")
     progress: bool | None = option(None, "show a progress bar; by default on terminals only, after two seconds")
     return_alignment: bool = option(False, "add `alignments`: which units were matched, with which mass and cost")
+    preset: str | None = option(None, "a name for several options at once; options given beside it win")
+    unescape: bool = option(False, "decode HTML entities (`&quot;`) before anything else, as people saw the texts")
+
+    def clean(self, text: str) -> str:
+        """A text as the metric reads it."""
+        return html.unescape(text) if self.unescape else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +128,12 @@ class PairOptions(RunOptions):
         "window", "texts longer than the window: read through overlapping windows, refused, or cut and counted"
     )
     window: int | None = option(None, "tokens a contextual model reads at once; its own limit by default")
+    rescale: object = option(
+        False,
+        "map unrelated texts to 0 and equal texts to 1, by the shipped list of unrelated texts or by a file that "
+        "`movers baseline` wrote; scores of unrelated texts scatter around 0",
+        values="True, False or path",
+    )
     max_cells: int = option(
         25_000_000, "largest cost matrix to solve, in cells of about 42 bytes; larger pairs are refused with their row"
     )

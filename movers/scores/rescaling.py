@@ -1,4 +1,8 @@
-"""Reading the baselines that `movers baseline` writes, to rescale scores by them."""
+"""What unrelated texts score: the unit of distances, and baselines by which scores are rescaled.
+
+Contextual vectors of unrelated texts are similar, so that scores crowd in the upper part of their range. Rescaling by
+the mean score b of unrelated texts, (x − b) / (1 − b), puts unrelated texts around 0 and leaves equal texts at 1.
+"""
 
 from __future__ import annotations
 
@@ -6,67 +10,126 @@ import csv
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from importlib import resources
+from itertools import combinations
 from pathlib import Path
+from typing import Any, TypeVar
 
 from movers.errors import InputError
+from movers.scores.engine import Example, PairMetric, score_block
+from movers.signature import read_signature
 
-__all__ = ["BASELINE_FORMAT", "read_baseline"]
+__all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
 
-BASELINE_FORMAT = "movers-baseline-1"
+Metric = TypeVar("Metric", bound=PairMetric[Any])
+BASELINE_FORMAT = "movers-baseline-2"
+_PARTS = ("precision", "recall", "f1")
+_KEPT = 64  # settings whose unrelated texts are not scored again
+_known: dict[str, list[Example]] = {}
+# What a baseline need not have in common with the call that uses it.
+_FREE = ("idf", "refs", "baseline", "average")
 
 
-def read_baseline(
-    metric: str, path: object, expected: Mapping[str, str | None], state: int | None
-) -> tuple[float, float, float]:
-    """Precision, recall and F1 of random pairs, for just the expected metric, alignment, model, layer and weights.
+@lru_cache(maxsize=1)
+def unrelated_texts() -> tuple[str, ...]:
+    """The shipped list: sentences and short paragraphs of 4 to 40 words that have nothing to do with each other."""
+    lines = resources.files("movers").joinpath("data", "unrelated.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
-    A file in the format of the `bert-score` package (columns LAYER, P, R, F) serves greedy alignments; it does not name
-    its model, so the caller answers for that.
-    """
-    file = Path(str(path))
+
+def _unrelated_examples(metric: PairMetric[Any]) -> list[Example]:
+    """Every text of the list against every other one; computed once for everything that changes a distance."""
+    found = _known.pop(metric.signature, None)
+    if found is None:
+        whole = metric.reading_whole()
+        plain = replace(whole, options=replace(whole.options, return_alignment=False, unescape=False))
+        found = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
+    _known[metric.signature] = found
+    while len(_known) > _KEPT:
+        del _known[next(iter(_known))]
+    return found
+
+
+def mean_unrelated_distance(metric: PairMetric[Any]) -> float:
+    """The unit of distances: the mean distance between unrelated texts; too few known words are an error."""
+    examples = _unrelated_examples(metric)
+    distances = [example.distance for example in examples if example.distance is not None]
+    if 2 * len(distances) < len(examples) or not math.fsum(distances) > 0:
+        raise InputError(
+            f"{metric.name}: temperature: 'auto' measures the distance of unrelated English texts, but the encoder "
+            f"knows words of both in {len(distances)} of {len(examples)} pairs only; pass a number, such as 1"
+        )
+    return math.fsum(distances) / len(distances)
+
+
+def rescaled(metric: Metric) -> Metric:
+    """The metric with the baseline that its options ask for, if any."""
+    wish = getattr(metric.options, "rescale", False)
+    if wish is False or wish is None:
+        return metric
+    if wish is True:
+        examples = _unrelated_examples(metric)
+        baseline = {"score": math.fsum(example.score for example in examples) / len(examples)}
+        for name in examples[0].parts:
+            baseline[name] = math.fsum(example.parts[name] for example in examples) / len(examples)
+        label = "unrelated"  # follows from the other fields and the version
+    else:
+        baseline = _read_baseline(metric, Path(str(wish)))
+        label = ",".join(f"{value!r}" for value in baseline.values())
+    # Scores are divided by 1 − b: a baseline of 1, or of no number at all, would make no number of them.
+    if not all(math.isfinite(value) and value < 1.0 for value in baseline.values()):
+        raise InputError(f"{metric.name}: rescale: expected numbers below 1, but got {baseline}")
+    head, version = metric.signature.rsplit("|", 1)
+    return replace(metric, baseline=baseline, signature=f"{head}|baseline:{label}|{version}")
+
+
+def _read_baseline(metric: PairMetric[Any], file: Path) -> dict[str, float]:
+    """The mean scores in a file that `movers baseline` wrote for these very options, or in the `bert-score` format."""
     if not file.is_file():
-        raise InputError(f"{metric}: baseline_path: no such file: {file}")
+        raise InputError(f"{metric.name}: rescale: no such file: {file}")
     text = file.read_text(encoding="utf-8")
     if not text.lstrip().startswith("{"):
-        return _read_table(metric, file, text, expected["alignment"], state)
+        return _read_table(metric, file, text)
     try:
         record = json.loads(text)
         if record["format"] != BASELINE_FORMAT:
             raise KeyError(record["format"])
-        values = (float(record["precision"]), float(record["recall"]), float(record["f1"]))
+        names = [name for name in ("score", *_PARTS) if name in record]
+        baseline = {name: float(record[name]) for name in names}
+        made_for = read_signature(record["signature"])
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{metric}: baseline_path: {file} was not written by `movers baseline` ({error!r})") from None
-    _check_values(metric, file, values)
-    for name, value in expected.items():
-        if name == "metric" and expected["alignment"] == "greedy":
-            continue  # both metrics are the same then
-        if record.get(name) != value:
+        raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline` ({error!r})") from None
+    _compare(metric, file, made_for)
+    return baseline
+
+
+def _compare(metric: PairMetric[Any], file: Path, made_for: Mapping[str, str]) -> None:
+    own = read_signature(metric.signature)
+    for name in [*own, *made_for]:
+        # A greedy alignment is the same for both metrics.
+        if name in _FREE or (name == "metric" and own.get("align") == made_for.get("align") == "greedy"):
+            continue
+        if own.get(name) != made_for.get(name):
             raise InputError(
-                f"{metric}: baseline_path: {file} is for {name} {record.get(name)!r}, but this call has {value!r}"
+                f"{metric.name}: rescale: {file} is for {name} {made_for.get(name)!r}, "
+                f"but this call has {own.get(name)!r}"
             )
-    return values
 
 
-def _read_table(
-    metric: str, file: Path, text: str, alignment: str | None, state: int | None
-) -> tuple[float, float, float]:
-    if alignment != "greedy":
-        raise InputError(
-            f"{metric}: baseline_path: {file} is for greedy alignments; `movers baseline` makes one for this"
-        )
+def _read_table(metric: PairMetric[Any], file: Path, text: str) -> dict[str, float]:
+    """Columns LAYER, P, R, F serve greedy alignments; the file does not name its model: the caller answers for that."""
+    own = read_signature(metric.signature)
+    state = metric.table_row()
+    if own.get("align") != "greedy" or state is None:
+        raise InputError(f"{metric.name}: rescale: {file} is for greedy alignments of one layer; use `movers baseline`")
     rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
-    row = rows.get(str(state))
     try:
-        if row is None:
-            raise KeyError(f"no row for layer {state}")
-        values = float(row["P"]), float(row["R"]), float(row["F"])
+        row = rows[str(state)]
+        values = {"precision": float(row["P"]), "recall": float(row["R"]), "f1": float(row["F"])}
     except (KeyError, ValueError, TypeError) as error:
-        raise InputError(f"{metric}: baseline_path: {file}: expected columns LAYER, P, R, F: {error}") from None
-    _check_values(metric, file, values)
-    return values
-
-
-def _check_values(metric: str, file: Path, values: tuple[float, float, float]) -> None:
-    """Scores are divided by 1 − b: a baseline of 1, or of no number at all, would make no number of them."""
-    if not all(math.isfinite(value) and value < 1.0 for value in values):
-        raise InputError(f"{metric}: baseline_path: {file}: expected numbers below 1, but got {values}")
+        raise InputError(
+            f"{metric.name}: rescale: {file}: expected columns LAYER, P, R, F with layer {state}: {error!r}"
+        ) from None
+    return {"score": values["f1"], **values}

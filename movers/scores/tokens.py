@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.bags import Bag
+from movers.scores.languages import language_warning
 from movers.scores.options import PairOptions, option
 from movers.texts import sentence_spans, token_spans
 from movers.threads import chunks
@@ -175,6 +176,9 @@ class TokenUnits:
     def keys(self) -> list[Hashable]:
         return [self.text.ids[place] for place in self.places.tolist()]
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return self.text.unknown[self.places]
+
     def special(self) -> NDArray[np.bool_]:
         """(n,) which of them are special tokens."""
         return self.text.special[self.places]
@@ -194,6 +198,7 @@ class TokenUnits:
 class TokenReader:
     """An encoder, what becomes of its layers, and the IDF tables of both sides."""
 
+    metric: str
     encoder: Encoder
     aggregation: Aggregation
     tables: Tables | None
@@ -218,7 +223,11 @@ class TokenReader:
             aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
             if options.shared_pass is not None:
                 options.shared_pass.add(encoder.identity, aggregation)
-        return cls(encoder, aggregation, tables, options)
+        return cls(metric, encoder, aggregation, tables, options)
+
+    def reading_whole(self) -> TokenReader:
+        """The reader with long texts read through windows."""
+        return replace(self, options=replace(self.options, truncation="window"))
 
     @property
     def static(self) -> bool:
@@ -237,6 +246,7 @@ class TokenReader:
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Each text as tokens, as soon as it is ready, in any order."""
+        language_warning(self.metric, self.encoder, texts, getattr(self.options, "lang", None) or "en")
         if isinstance(self.encoder, StaticEncoder):
             return _static_texts(self.encoder, texts, self.options.lowercase)
         return self._contextual_texts(self.encoder, texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Protocol
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.encoders import Encoder
 from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
@@ -66,6 +68,10 @@ class Words(Protocol):
         """Where the sentences begin and end."""
         ...
 
+    def unknown_rows(self) -> AbstractSet[int]:
+        """Rows of words without a vector, if such words are kept."""
+        ...
+
     def starts(self) -> list[int]:
         """n character offsets of the occurrences."""
         ...
@@ -88,6 +94,9 @@ class WordUnits:
     def vectors(self) -> Vectors:
         return self.words.vectors[self.types]
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return np.isin(self.types, list(self.words.unknown_rows()))
+
     def keys(self) -> list[str]:
         return [self.words.words[row] for row in self.types]
 
@@ -109,6 +118,9 @@ class SentenceUnits:
     def vectors(self) -> Vectors:
         return self.matrix
 
+    def unknown(self) -> NDArray[np.bool_]:
+        return np.zeros(len(self.numbers), dtype=bool)
+
     def keys(self) -> list[str]:
         return self.texts
 
@@ -126,6 +138,9 @@ class JoinedUnits:
 
     def vectors(self) -> Vectors:
         return np.concatenate([self.words.units.vectors(), self.sentences.units.vectors()])
+
+    def unknown(self) -> NDArray[np.bool_]:
+        return np.concatenate([self.words.units.unknown(), self.sentences.units.unknown()])
 
     def keys(self) -> list[Hashable]:
         return [*self.words.units.keys(), *self.sentences.units.keys()]
@@ -163,6 +178,9 @@ class WordText(Protocol):
 class WordReader(Protocol):
     """Gives distinct texts back as words with vectors."""
 
+    @property
+    def encoder(self) -> Encoder: ...
+
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, WordText]]: ...
 
 
@@ -188,10 +206,11 @@ class StaticReader:
 
     encoder: StaticEncoder
     rules: WordRules
+    keep_unknown: bool = False  # words without a vector stand at the origin
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, StaticText]]:
         pieces = [split_pieces(text) for text in texts]
-        entries = lexicon_of(self.encoder, self.rules).learn(chain.from_iterable(pieces))
+        entries = lexicon_of(self.encoder, self.rules, self.keep_unknown).learn(chain.from_iterable(pieces))
         for index, text in enumerate(texts):
             yield index, StaticText(self, text, pieces[index], entries)
 
@@ -199,7 +218,7 @@ class StaticReader:
         rows = [row for piece in pieces if (row := entries.codes[piece]) >= 0]
         if not rows:
             return None
-        return StaticWords(text, rows, entries.words, entries.vectors, pieces, entries.codes, self.rules.lang)
+        return StaticWords(text, rows, entries, pieces, self.rules.lang)
 
 
 @dataclass(frozen=True)
@@ -214,7 +233,10 @@ class StaticText:
 
     @property
     def unknown(self) -> bool:
-        return any(self.entries.codes[piece] == UNKNOWN for piece in self.pieces)
+        rows = self.entries.unknown
+        return not self.entries.all_known and any(
+            (code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces
+        )
 
     @property
     def blank(self) -> bool:
@@ -224,7 +246,11 @@ class StaticText:
         if filtered:
             return self.reader.words(self.text, self.pieces, self.entries)
         everything = replace(self.reader.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
-        return self.reader.words(self.text, self.pieces, lexicon_of(self.reader.encoder, everything).learn(self.pieces))
+        return self.reader.words(
+            self.text,
+            self.pieces,
+            lexicon_of(self.reader.encoder, everything, self.reader.keep_unknown).learn(self.pieces),
+        )
 
 
 @dataclass(frozen=True)
@@ -233,18 +259,29 @@ class StaticWords:
 
     text: str
     rows: list[int]
-    words: Sequence[str]
-    vectors: Vectors
+    entries: Entries
     pieces: list[str]
-    codes: dict[str, int]
     lang: str
+
+    @property
+    def words(self) -> Sequence[str]:
+        return self.entries.words
+
+    @property
+    def vectors(self) -> Vectors:
+        return self.entries.vectors
+
+    def unknown_rows(self) -> AbstractSet[int]:
+        return self.entries.unknown
 
     def spans(self) -> list[tuple[int, int]]:
         return sentence_spans(self.text, self.lang)
 
     def starts(self) -> list[int]:
         ends = accumulate(map(len, self.pieces))
-        return [end - len(piece) for end, piece in zip(ends, self.pieces, strict=True) if self.codes[piece] >= 0]
+        return [
+            end - len(piece) for end, piece in zip(ends, self.pieces, strict=True) if self.entries.codes[piece] >= 0
+        ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -338,6 +375,9 @@ class ContextualWords:
     vectors: Vectors
     sentences: list[tuple[int, int]]
     tokens: list[Span]
+
+    def unknown_rows(self) -> AbstractSet[int]:
+        return frozenset()
 
     def spans(self) -> list[tuple[int, int]]:
         return self.sentences

@@ -19,14 +19,19 @@ from movers.agreement import scoring
 from movers.agreement.readers import read_file
 
 
+def forget() -> None:
+    """Scripts of other folders have modules of the same names."""
+    for name in ("run", "tables", "papers", "layout", "pages", "passage", "figures", "store", "common"):
+        sys.modules.pop(name, None)
+
+
 @pytest.fixture
 def run(monkeypatch):
     """The script as a module, with two small tables on the graded set instead of the papers'."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
-    for name in ("run", "tables", "store", "common"):
-        sys.modules.pop(name, None)
+    forget()
     module = importlib.import_module("run")
-    tables = importlib.import_module("tables")
+    tables = importlib.import_module("layout")
     small = (
         tables.Table(
             name="small",
@@ -37,8 +42,9 @@ def run(monkeypatch):
             baseline="words",
             rows=(
                 tables.Row(tables.call("words", "wms"), "WMS", {"adequacy": 0.180}),
-                tables.Row(tables.call("sentences", "sms")),
+                tables.Row(tables.call("sentences", "sms"), differs_from="words", paper_p=0.35),
                 tables.Row(tables.call("later", "metric_of_the_future")),
+                tables.Row(tables.call("too late", "wms", option_of_the_past=1)),
             ),
         ),
         tables.Table(
@@ -48,14 +54,14 @@ def run(monkeypatch):
             humans=("adequacy",),
             group="genre",
             groups=("news", "sport"),
+            means={"both": ("news", "sport")},
             rows=(tables.Row(tables.call("words", "wms")),),
         ),
         tables.Table(name="absent", title="No data", data="nowhere", humans=("x",), rows=()),
     )
     monkeypatch.setattr(module, "TABLES", {table.name: table for table in small})
     yield module
-    for name in ("run", "tables", "store", "common"):
-        sys.modules.pop(name, None)
+    forget()
 
 
 @pytest.fixture
@@ -81,10 +87,15 @@ def test_cells_hold_what_scipy_finds_for_the_metrics_own_scores(run, data, tmp_p
     news = [row for row, genre in enumerate(judged.labels("genre")) if genre == "news"]
     expected = stats.pearsonr([scores[row] for row in news], [6 - place for place in range(7)]).statistic
     assert grouped["news"]["value"] == pytest.approx(expected)
-    assert list(grouped) == ["news", "sport", "mean"]
-    assert 0 < cell(tmp_path, "small", "sentences")["williams_p"] <= 1
+    assert list(grouped) == ["news", "sport", "mean", "both"]
+    assert grouped["both"]["value"] == pytest.approx((grouped["news"]["value"] + grouped["sport"]["value"]) / 2)
+    sentences = cell(tmp_path, "small", "sentences")
+    assert 0 < sentences["williams_p"] <= 1
+    # The same difference, tested one-sided as an improvement and two-sided.
+    assert sentences["differs"]["row"] == "words"
+    assert sentences["differs"]["p"] == pytest.approx(2 * min(sentences["williams_p"], 1 - sentences["williams_p"]))
     told = capsys.readouterr().err
-    assert "small: not in this version: later" in told
+    assert "small: not in this version: later; too late" in told
     assert "absent: no nowhere.jsonl.gz in" in told
 
 
@@ -92,9 +103,14 @@ def test_the_page_has_the_papers_column_beside_ours(run, data, tmp_path):
     run.main(["--data", str(data), "--out", str(tmp_path)])
     page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
     heading = next(line for line in page.splitlines() if line.startswith("| metric"))
-    assert heading == "| metric | options | stands beside | adequacy | paper | better than words |"
+    assert (
+        heading
+        == "| metric | options | stands beside | adequacy | paper | better than words | differs from | p | paper |"
+    )
     words = next(line for line in page.splitlines() if line.startswith("| words"))
     assert "| WMS |" in words and "| .180 |" in words
+    sentences = next(line for line in page.splitlines() if line.startswith("| sentences"))
+    assert sentences.endswith("| 0.35 |") and "| words | 0." in sentences
     assert "## A table with groups" in page and "No data" not in page
 
 
@@ -165,6 +181,31 @@ def test_tables_over_the_same_texts_share_one_pass(run, data, tmp_path, monkeypa
         assert found == pytest.approx(coefficient(scores, judged.human("adequacy")).statistic)
 
 
+def test_metrics_of_an_older_version_are_scored_again_on_demand(run, data, tmp_path, monkeypatch, capsys):
+    arguments = ["--data", str(data), "--out", str(tmp_path), "--tables", "small"]
+    run.main(arguments)
+    monkeypatch.setattr(run, "VERSION", "99")
+    run.main([*arguments, "--again", "sms"])
+    assert "small: 1 of 2 rows to do" in capsys.readouterr().err
+    assert (cell(tmp_path, "small", "sentences")["version"], cell(tmp_path, "small", "words")["version"]) != (
+        "99",
+        "99",
+    )
+    assert cell(tmp_path, "small", "sentences")["version"] == "99"
+
+
+def test_the_mnli_rows_appear_with_a_tuned_encoder_only(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
+    forget()
+    all_tables = importlib.import_module("tables").all_tables
+    forget()
+    for tuned in (None, "some/tuned-encoder"):
+        rows = [row for table in all_tables(tuned).values() for row in table.rows if "MNLI" in row.stands_for]
+        assert {row.call.options.get("model") for row in rows} == ({tuned} if tuned else set())
+    for row in all_tables()["zhao-table-1"].rows:  # all of the paper's movers weigh by IDF
+        assert ("WMD" in row.stands_for or "SMD" in row.stands_for) <= (row.call.options.get("idf") == "corpus")
+
+
 def test_an_unknown_table_lists_the_known_ones(run, data):
     with pytest.raises(SystemExit, match="unknown table 'big'; there are small, grouped, absent"):
         run.main(["--data", str(data), "--tables", "big"])
@@ -172,17 +213,17 @@ def test_an_unknown_table_lists_the_known_ones(run, data):
 
 def test_every_paper_number_stands_in_a_column_of_its_table(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
-    sys.modules.pop("tables", None)
-    tables = importlib.import_module("tables")
-    sys.modules.pop("tables", None)
-    assert {"clark-table-2", "zhao-table-1", "zhao-table-3", "zhao-table-5", "zhao-table-6"} <= set(tables.TABLES)
-    for table in tables.TABLES.values():
+    forget()
+    known = importlib.import_module("tables").all_tables("some/tuned-encoder")
+    forget()
+    assert {"clark-table-2", "zhao-table-1", "zhao-table-3", "zhao-table-5", "zhao-table-6"} <= set(known)
+    for table in known.values():
         labels = [row.call.label for row in table.rows]
         assert len(set(labels)) == len(labels) and (table.baseline is None or table.baseline in labels)
         for row in table.rows:
             assert set(row.paper) <= set(table.columns)
             assert bool(row.paper) == bool(row.stands_for)
-    for row in tables.TABLES["zhao-table-1"].rows:
+    for row in known["zhao-table-1"].rows:
         if row.paper:
             pairs = [number for column, number in row.paper.items() if column != "mean"]
             # The paper prints the mean of its seven columns; three decimals of each leave it to 0.001.

@@ -1,14 +1,12 @@
 """Do the metrics agree with judgement? Each must order graded texts, and real sets, by a stated minimum.
 
-The graded set comes with these tests. Real sets lie in the folder that MOVERS_DATA names (or in its folder ``human``);
+The graded set comes with these tests. Real sets lie in the folder that MOVERS_DATA names, or in data/human;
 without it their tests are skipped.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,16 +93,6 @@ def test_optimal_alignment_takes_more_from_repetition_than_from_paraphrase(grade
 # --- real sets -------------------------------------------------------------------------------------------------------
 
 
-def data_file(name: str) -> Path:
-    folder = os.environ.get("MOVERS_DATA")
-    if not folder:
-        pytest.skip("MOVERS_DATA is not set: it names the folder of human-judged sets")
-    for path in (Path(folder) / "human" / f"{name}.jsonl.gz", Path(folder) / f"{name}.jsonl.gz"):
-        if path.exists():
-            return path
-    pytest.skip(f"{name}.jsonl.gz is not in the folder that MOVERS_DATA names")
-
-
 def scores_of(judged: JudgedSet, name: str, **options) -> list[float | None]:
     if name not in METRICS:
         pytest.skip(f"{name} is not in this version")
@@ -112,9 +100,9 @@ def scores_of(judged: JudgedSet, name: str, **options) -> list[float | None]:
 
 
 @pytest.mark.data
-def test_spearman_on_news_summaries():
+def test_spearman_on_news_summaries(judged_file):
     """Clark et al. Table 2: .258 with GloVe vectors; ours are wordllama's."""
-    judged = read_file(data_file("chaganty18_cnndm")).where("is_reference=false")
+    judged = read_file(judged_file("chaganty18_cnndm")).where("is_reference=false")
     found = correlate(scores_of(judged, "sms"), judged.human("overall"), n_resamples=1)
     assert (found.n, found.skipped["no_human_score"]) == (2085, 1)
     assert found.coefficients["spearman"].value >= 0.27
@@ -125,9 +113,9 @@ def test_spearman_on_news_summaries():
     ("name", "least"),
     [("wms", 0.25), ("sms", 0.34), ("moverscore", 0.58), ("bertscore_hungarian", 0.57), ("bertscore_emd", 0.60)],
 )
-def test_pearson_on_translations(name, least):
+def test_pearson_on_translations(judged_file, name, least):
     """One of the seven language pairs of WMT17, to be quick; the benchmark has them all."""
-    judged = read_file(data_file("wmt17_seg_da_to_en")).where("lp=de-en")
+    judged = read_file(judged_file("wmt17_seg_da_to_en")).where("lp=de-en")
     assert correlation(scores_of(judged, name), judged.human("da_z")) >= least
 
 
@@ -135,8 +123,8 @@ def test_pearson_on_translations(name, least):
 @pytest.mark.parametrize(
     ("name", "least"), [("wms", 0.19), ("sms", 0.21), ("moverscore", 0.21), ("bertscore_emd", 0.27)]
 )
-def test_spearman_on_utterances(name, least):
-    judged = read_file(data_file("bagel"))
+def test_spearman_on_utterances(judged_file, name, least):
+    judged = read_file(judged_file("bagel"))
     assert correlation(scores_of(judged, name), judged.human("informativeness"), "spearman") >= least
 
 
@@ -144,17 +132,17 @@ def test_spearman_on_utterances(name, least):
 @pytest.mark.parametrize(
     ("name", "least"), [("wms", 0.66), ("sms", 0.62), ("moverscore", 0.64), ("bertscore_emd", 0.78)]
 )
-def test_spearman_on_sentence_pairs(name, least):
+def test_spearman_on_sentence_pairs(judged_file, name, least):
     """Every fourth pair of the STS benchmark's test part."""
-    whole = read_file(data_file("stsb")).where("split=test")
+    whole = read_file(judged_file("stsb")).where("split=test")
     assert len(whole) == 1379
     judged = JudgedSet(whole.name, whole.texts[::4])
     assert correlation(scores_of(judged, name), judged.human("similarity"), "spearman") >= least
 
 
 @pytest.mark.data
-def test_kendall_on_summaries_at_summary_level():
-    judged = read_file(data_file("summeval"))
+def test_kendall_on_summaries_at_summary_level(judged_file):
+    judged = read_file(judged_file("summeval"))
     found = correlate(
         scores_of(judged, "sms"), judged.human("relevance"), level="summary", documents=judged.labels("doc")
     )
@@ -163,6 +151,31 @@ def test_kendall_on_summaries_at_summary_level():
 
 
 @pytest.mark.data
-def test_pearson_with_facts_of_summaries_without_references():
-    judged = read_file(data_file("qags_cnndm"))
+def test_pearson_with_facts_of_summaries_without_references(judged_file):
+    judged = read_file(judged_file("qags_cnndm"))
     assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("fact")) >= 0.5
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "texts", "human"),
+    [
+        ("cnn_dailymail_555", 555, ["quality"]),
+        ("dailynews_300", 300, ["quality"]),
+        ("dailynews_300_aspects", 300, ["fluent", "understandable", "informative", "compact", "overall"]),
+    ],
+)
+def test_annotators_of_news_summaries_give_zero_to_four(judged_file, name, texts, human):
+    judged = read_file(judged_file(name))
+    assert (len(judged), judged.human_names()) == (texts, human)
+    assert all(0 <= score <= 4 for score in judged.human(human[0]))
+    assert all(text.fields["source"] and not text.references for text in judged.texts)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_pearson_with_the_quality_of_news_summaries(judged_file):
+    """Every fifth summary: the sources are long."""
+    whole = read_file(judged_file("cnn_dailymail_555"))
+    judged = JudgedSet(whole.name, whole.texts[::5])
+    assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("quality")) >= 0.2

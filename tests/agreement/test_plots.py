@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from scipy import stats
+from tiny import ROOT
 
 from movers.agreement import agreement_table
 from movers.errors import InputError
@@ -55,7 +59,7 @@ def test_good_and_bad_texts_are_the_outer_quarters_of_peoples_scores_and_labels_
     bounds = [f"≤ {np.quantile(human, 0.25):.3g}", f"≥ {np.quantile(human, 0.75):.3g}"]
     bad, good = (1, 0) if lower_is_better else (0, 1)
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    assert labels == [f"bad: {bounds[bad]}\n(n = 30)", f"good: {bounds[good]}\n(n = 30)"]
+    assert labels == [f"bad: {bounds[bad]}\nn = 30", f"good: {bounds[good]}\nn = 30"]
     assert figure.get_supxlabel() == "texts by fluency: worst (bad) and best (good) 25%"
     points = [sorted(part.get_offsets()[:, 1]) for part in figure.axes[0].collections if len(part.get_offsets()) == 30]
     scores = np.array(metrics["good"])
@@ -118,3 +122,16 @@ def test_more_than_half_of_the_texts_cannot_be_bad(scored):
     metrics, human, _ = scored
     with pytest.raises(InputError, match="share: expected a number above 0 and at most 0.5, but got 0.8"):
         plots.plot_score_distributions(metrics, human, share=0.8)
+
+
+def test_the_committed_pictures_show_the_scores_of_the_committed_tables():
+    """The correlations of Zhao's Fig. 3 are those of our Table 1."""
+    folder = ROOT / "benchmarks" / "agreement"
+    scores = json.loads((folder / "cells" / "figures.json").read_text(encoding="utf-8"))
+    for name, row in (("SentBLEU", "sentence-bleu"), ("chrF++", "chrf"), ("WordMover", "moverscore-idf")):
+        cell = json.loads((folder / "cells" / "zhao-table-1" / f"{row}.json").read_text(encoding="utf-8"))
+        for pair in ("de-en", "zh-en"):
+            found = stats.pearsonr(scores[pair][name], scores[pair]["DA"]).statistic
+            assert found == pytest.approx(cell["columns"][pair]["value"], abs=2e-3)
+    names = {path.name for path in (folder / "figures").glob("*.png")}
+    assert names == {"zhao-figure-2-de-en.png", "zhao-figure-3-de-en.png", "zhao-figure-3-zh-en.png"}

@@ -121,3 +121,32 @@ def test_plots_are_written_beside_the_table(run: Run, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_correlated_is_named(failure: Failure, arguments: list[str], message: str) -> None:
     assert re.search(message, failure("correlate", "--data", GRADED, *arguments))
+
+
+def test_examples_show_the_texts_that_metrics_and_people_rank_differently(correlate: Correlate) -> None:
+    judged = read_file(GRADED)
+    (row,) = json.loads(correlate("--metrics", "wms", "--examples", "1", "--json"))
+    references = [list(text.references) for text in judged.texts]
+    scores = movers.wms([text.candidate for text in judged.texts], references)["scores"]
+    human = judged.human("adequacy")
+    distance = abs(stats.rankdata(scores) - stats.rankdata(human))
+    assert row["id"] == judged.texts[int(distance.argmax())].id
+    assert row["scores"]["wms"] == pytest.approx(scores[int(distance.argmax())])
+
+
+def test_statistics_need_no_metric(correlate: Correlate, failure: Failure) -> None:
+    rows = json.loads(correlate("--statistics", "--json"))
+    assert [(row["texts of"], row["texts"]) for row in rows] == [("candidates", 140), ("references", 30)]
+    assert "expected --metrics" in failure("correlate", "--data", GRADED)
+
+
+def test_a_reference_essay_is_a_reference_of_every_text(run: Run, tmp_path: Path) -> None:
+    essays = "essay_id\tessay_set\tessay\tdomain1_score\n1\t3\tA steep road.\t2\n2\t3\tHot.\t1\n3\t3\tNo water.\t0\n"
+    (tmp_path / "essays.tsv").write_text(essays)
+    (tmp_path / "reference.txt").write_text("The road was steep.\nIt was hot.\n")
+    arguments = ["--data", tmp_path / "essays.tsv", "--reference", tmp_path / "reference.txt", "--resamples", 10]
+    (row,) = json.loads(run("correlate", *arguments, "--metrics", "wms", "--json")[1])
+    texts = ["A steep road.", "Hot.", "No water."]
+    scores = movers.wms(texts, ["The road was steep. It was hot."] * 3)["scores"]
+    assert (row["human"], row["n"]) == ("domain1", 3)
+    assert row["pearson"] == pytest.approx(stats.pearsonr(scores, [2, 1, 0]).statistic)

@@ -223,14 +223,14 @@ def test_a_path_that_is_not_there_is_not_looked_for_elsewhere(tmp_path: Path) ->
 
 def test_a_metric_reads_a_vector_file(vector_file: Callable[..., Path], empty_cache: Path) -> None:
     path = vector_file({"cat": [0.0, 0.0], "dog": [3.0, 4.0], "red": [0.0, 1.0]})
-    result = movers.wms(["red cat", "cat"], ["cat red", "dog"], model=str(path))
+    result = movers.wms(["red cat", "cat"], ["cat red", "dog"], model=str(path), temperature=1)
     assert result["scores"] == pytest.approx([1.0, np.exp(-5.0)])
     assert result["signature"].startswith("wms|emb:tiny-glove-2@")
 
 
 def test_words_without_vectors_are_left_out(vector_file: Callable[..., Path], empty_cache: Path) -> None:
     path = vector_file({"cat": [0.0, 0.0], "dog": [3.0, 4.0]})
-    result = movers.wms(["zzz cat", "zzz"], ["dog qqq", "dog"], model=path)
+    result = movers.wms(["zzz cat", "zzz"], ["dog qqq", "dog"], model=path, temperature=1)
     assert result["scores"] == pytest.approx([np.exp(-5.0), 0.0])
 
 
@@ -260,7 +260,9 @@ def test_gensims_word_movers_distance_equals_ours(tmp_path: Path, empty_cache: P
     generator = np.random.default_rng(4)
     for _ in range(10):
         one, other = (generator.choice(vocabulary, size=size).tolist() for size in (9, 6))
-        ours = movers.wms([" ".join(one)], [" ".join(other)], model=tmp_path / "v.txt", stopwords=None)["score"]
+        ours = movers.wms([" ".join(one)], [" ".join(other)], model=tmp_path / "v.txt", stopwords=None, temperature=1)[
+            "score"
+        ]
         assert -np.log(ours) == pytest.approx(keyed.wmdistance(one, other, norm=False), abs=1e-5)
 
 
@@ -284,7 +286,7 @@ def test_spacy_vectors_come_from_a_pipeline_folder(spacy_folder: Path) -> None:
     assert_holds(encoder, tiny_table(WORDS, seed=5))
     assert load_encoder(spacy_folder) is encoder
     assert encoder.identity.startswith("en_pipeline-") and "@" in encoder.identity and "/" not in encoder.identity
-    assert movers.wms(["cat"], ["cat"], model=str(spacy_folder))["score"] == pytest.approx(1.0)
+    assert movers.wms(["cat"], ["cat"], model=str(spacy_folder), temperature=1)["score"] == pytest.approx(1.0)
 
 
 def test_a_spacy_pipeline_without_vectors_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,3 @@ def test_the_committed_files_name_the_package_without_an_address(name: str, fold
 
 def test_the_page_has_the_metric_as_its_endpoint(name: str, folder: Path) -> None:
     assert list(runpy.run_path(str(folder / "app.py"))["demo"].get_api_info()["named_endpoints"]) == [f"/{name}"]
-
-
-def test_a_page_scores_a_pair_through_its_api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gradio_client import Client
-
-    monkeypatch.chdir(shutil.copytree(movers.module_path("moverscore"), tmp_path / "moverscore"))
-    page = runpy.run_path("app.py")["demo"]
-    _, address, _ = page.launch(server_name="127.0.0.1", prevent_thread_lock=True, quiet=True)
-    try:
-        client = Client(address, verbose=False)
-        score, signature, _ = client.predict("Snow melts.", "Ice thaws.", api_name="/moverscore")
-    finally:
-        page.close()
-    expected = movers.moverscore(["Snow melts."], ["Ice thaws."])
-    assert (score, signature) == (f"{expected['score']:.4g}", expected["signature"])

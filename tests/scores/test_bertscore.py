@@ -18,6 +18,7 @@ import movers
 from movers import InputError
 from movers.baseline import compute_baseline, save_baseline
 from movers.scores.bertscore import emd_scores, f1_of, greedy_scores, hungarian_scores
+from movers.scores.rescaling import BASELINE_FORMAT
 
 Metric = Callable[..., dict[str, Any]]
 every_metric = pytest.mark.parametrize(
@@ -326,7 +327,6 @@ def test_options_that_change_scores_change_the_signature() -> None:
         ({"weights": "norm", "idf": True}, "does not use it"),
         ({"weights": "idf"}, "needs a table"),
         ({"lang": 7}, "lang: expected a text"),
-        ({"rescale_with_baseline": True}, "rescale_with_baseline: expected baseline_path too"),
         ({"rescale_with_baseline": 1}, "rescale_with_baseline: expected one of True, False"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -337,7 +337,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 
 
 def test_another_language_on_the_default_model_warns() -> None:
-    with pytest.warns(UserWarning, match="knows English"):
+    with pytest.warns(UserWarning, match="outside the languages of all-MiniLM-L6-v2"):
         movers.bertscore_emd(["Guten Tag."], ["Guten Abend."], lang="de")
 
 
@@ -424,7 +424,7 @@ def rescaled(values: Sequence[float], base: float) -> list[float]:
 def test_a_computed_baseline_rescales_scores_of_the_same_metric_and_model(tmp_path: Path) -> None:
     record = compute_baseline("bertscore_emd", REFERENCES[:12], {"layer": 4}, pairs=20)
     save_baseline(record, tmp_path / "baseline.json")
-    assert record["pairs"] == 20 and record["texts"] == 12 and record["layer"] == "4"
+    assert record["pairs"] == 20 and record["texts"] == 12 and "|layer:4|" in str(record["signature"])
     plain = movers.bertscore_emd(PREDICTIONS[:6], REFERENCES[:6], layer=4)
     options: dict[str, Any] = {"layer": 4, "rescale_with_baseline": True, "baseline_path": tmp_path / "baseline.json"}
     result = movers.bertscore_emd(PREDICTIONS[:6], REFERENCES[:6], **options)
@@ -432,8 +432,8 @@ def test_a_computed_baseline_rescales_scores_of_the_same_metric_and_model(tmp_pa
         assert 0 < record[part] < 0.9
         assert result[part] == pytest.approx(rescaled(plain[part], record[part]), abs=1e-9)
     assert result["score"] < plain["score"]
-    shown = ",".join(repr(record[part]) for part in PARTS)
-    assert result["signature"] == plain["signature"].replace("|refs:", f"|baseline:{shown}|refs:")
+    shown = ",".join(repr(record[part]) for part in ("score", *PARTS))
+    assert result["signature"] == plain["signature"].replace("|v:", f"|baseline:{shown}|v:")
 
 
 def test_a_baseline_is_the_mean_of_random_pairs_of_different_texts() -> None:
@@ -453,20 +453,9 @@ def test_a_baseline_is_the_mean_of_random_pairs_of_different_texts() -> None:
 @pytest.fixture
 def baseline(tmp_path: Path) -> Path:
     file = tmp_path / "b.json"
-    save_baseline(
-        {
-            "format": "movers-baseline-1",
-            "metric": "bertscore_emd",
-            "alignment": "optimal",
-            "model": movers.load_encoder("all-MiniLM-L6-v2").identity,
-            "layer": "last",
-            "weights": "norm",
-            "precision": 0.25,
-            "recall": 0.5,
-            "f1": 0.2,
-        },
-        file,
-    )
+    signature = movers.bertscore_emd(["a"], ["b"])["signature"]
+    values = {"score": 0.2, "precision": 0.25, "recall": 0.5, "f1": 0.2}
+    save_baseline({"format": BASELINE_FORMAT, "signature": signature, **values}, file)
     return file
 
 
@@ -484,8 +473,8 @@ def test_rescaling_is_x_minus_b_over_1_minus_b(baseline: Path) -> None:
     [
         (movers.bertscore_hungarian, {}, "is for metric 'bertscore_emd', but this call has 'bertscore_hungarian'"),
         (movers.bertscore_emd, {"layer": 3}, "is for layer 'last', but this call has '3'"),
-        (movers.bertscore_emd, {"alignment": "greedy"}, "is for alignment 'optimal', but this call has 'greedy'"),
-        (movers.bertscore_emd, {"model": "wordllama"}, "is for model 'all-MiniLM-L6-v2@53aa5117'"),
+        (movers.bertscore_emd, {"alignment": "greedy"}, "is for align 'optimal', but this call has 'greedy'"),
+        (movers.bertscore_emd, {"model": "wordllama"}, "is for emb 'all-MiniLM-L6-v2@53aa5117'"),
         (movers.bertscore_emd, {"weights": "uniform"}, "is for weights 'norm', but this call has 'uniform'"),
     ],
     ids=["metric", "layer", "alignment", "model", "weights"],
@@ -518,7 +507,7 @@ def test_a_table_of_the_bert_score_package_serves_greedy_alignments(tmp_path: Pa
             assert result[part] == pytest.approx(rescaled(plain[part], base), abs=1e-12)
     with pytest.raises(InputError, match="is for greedy alignments"):
         movers.bertscore_emd(*texts, **options)
-    with pytest.raises(InputError, match="no row for layer 2"):
+    with pytest.raises(InputError, match="expected columns LAYER, P, R, F with layer 2"):
         movers.bertscore_emd(*texts, alignment="greedy", layer=2, **options)
 
 

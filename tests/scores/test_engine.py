@@ -25,6 +25,8 @@ TEXTS = [
     "Stocks fell sharply. Investors sold shares. Banks lost billions.",
 ]
 
+COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths(PairMetric[str]):
@@ -140,6 +142,8 @@ def test_a_stream_reads_no_more_than_a_block_ahead() -> None:
     stream = score_stream(lengths(2), rows())
     assert [next(stream).score for _ in range(3)] == [2.0, 3.0, 4.0]
     assert read == 512  # 1,024 references
+    assert [next(stream).score for _ in range(509)][-1] == 3.0 and read == 512
+    assert next(stream).score == 4.0 and read == 1024
     stream.close()  # type: ignore[attr-defined]
 
 
@@ -307,10 +311,8 @@ def test_the_result_is_plain_python_and_complete() -> None:
     result = movers.swms(TEXTS[:2], [TEXTS[1:4], TEXTS[4:]], return_alignment=True)
     assert json.loads(json.dumps(result)) == result
     assert {type(value) for value in result["scores"]} == {float} and type(result["score"]) is float
-    assert [type(result[name]) for name in ("n_empty", "n_unfiltered", "n_truncated")] == [int] * 3
-    assert set(result) == {"score", "scores", "signature", "n_empty", "n_unfiltered", "n_truncated", "n_unknown"} | {
-        "alignments"
-    }
+    assert [type(result[name]) for name in COUNTS] == [int] * 4
+    assert set(result) == {*"score scores distances temperature signature alignments".split(), *COUNTS}
 
 
 def test_references_may_stand_alone_in_lists_or_in_arrays() -> None:

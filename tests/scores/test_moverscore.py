@@ -398,7 +398,7 @@ def test_every_option_that_changes_scores_is_in_the_signature(tiny_bert: Any) ->
     assert len(set(found)) == len(calls)
     assert found[0] == (
         "moverscore|emb:all-MiniLM-L6-v2@53aa5117|layer:pmeans|dtype:float32|"
-        f"window:512-window|subwords:first|special:keep|n:1|weights:uniform|stop:none|punct:drop|dist:sqeuclidean|sim:one_minus|refs:mean|"
+        f"window:512-window|subwords:first|special:keep|n:1|norm:yes|weights:uniform|stop:none|punct:drop|dist:sqeuclidean|sim:one_minus|refs:mean|"
         f"v:{movers.__version__}"
     )
     # What changes no score is not.

@@ -34,12 +34,18 @@ def test_wms_has_no_options_of_sentences_and_sms_none_of_words() -> None:
     assert "weights" not in [item.name for item in fields(SmsOptions)]
 
 
+def test_options_of_a_metrics_own_come_before_those_of_all() -> None:
+    names = [row.name for row in option_rows(WmsOptions)]
+    assert names[0] == "model" and names[-1] == "shared_pass"
+    assert max(map(names.index, ("stopwords", "weights"))) < min(map(names.index, ("device", "multi_ref", "idf")))
+
+
 def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
     rows = {row.name: row for row in option_rows(WmsOptions)}
     assert rows["multi_ref"][:3] == ("multi_ref", "'max', 'mean'", "max")
     assert rows["normalize"].choices == (True, False)
     assert rows["threads"].values == "int or None" and rows["threads"].choices == ()
-    assert rows["stopwords"].values == "'english', list of words or None"
+    assert rows["stopwords"].values == "'auto', 'english', list of words or None"
     bert = {row.name: row.alias_of for row in option_rows(find_metric("bertscore_emd").options_class)}
     assert (bert["model_type"], bert["nthreads"], bert["layer"]) == ("model", "threads", None)
 
@@ -47,8 +53,11 @@ def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stop_words": None}, r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: batch_tok"),
-        ({"n_gram": 2}, "unknown option 'n_gram'.*valid options: batch_tokens, context, device, .*, window$"),
+        (
+            {"stop_words": None},
+            r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: average",
+        ),
+        ({"n_gram": 2}, "unknown option 'n_gram'.*valid options: average, batch_tokens, context, device, .*, window$"),
         ({"weights": "tf"}, "weights: expected one of 'count', 'uniform', 'idf', 'norm', None, but got 'tf'"),
         ({"multi_ref": "min"}, "multi_ref: expected one of 'max', 'mean', but got 'min'"),
         ({"distance": "manhattan"}, "distance: expected one of 'euclidean', 'cosine'"),
@@ -64,8 +73,8 @@ def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
         ({"lang": ""}, "lang: expected a text, but got ''"),
         ({"lang": "english"}, "lang: expected a language code such as 'en' or 'pt-BR', but got 'english'"),
         ({"lang": "xx"}, "lang: expected a language code"),
-        ({"stopwords": "german"}, "stopwords: expected 'english', None or a list of words, but got 'ger"),
-        ({"stopwords": zip("a", strict=False)}, "stopwords: expected 'english', None or a list of words"),
+        ({"stopwords": "german"}, "stopwords: expected 'auto', 'english', None or a list of words, but got 'ger"),
+        ({"stopwords": zip("a", strict=False)}, "stopwords: expected 'auto', 'english', None or a list of words"),
         ({"shared_pass": "yes"}, "shared_pass: expected a movers.SharedPass or None, but got str"),
         ({"idf": 3}, "idf: expected 'corpus', a saved table's path or an IdfTable, but got 3"),
         ({"idf": (IdfTable({}, 1), IdfTable({}, 2))}, "idf: expected one table for both sides, but got 2"),

@@ -115,7 +115,7 @@ class Letters:
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_words_of_a_static_encoder_are_tokens(lowercase: bool) -> None:
-    reader = TokenReader(Letters(), Aggregation("last"), None, TokenOptions(lowercase=lowercase))
+    reader = TokenReader("moverscore", Letters(), Aggregation("last"), None, TokenOptions(lowercase=lowercase))
     first, second, third = (text for _, text in sorted(reader.read(["A Cat, sat", "é", ""])))
     words = ["a", "cat", ",", "sat"] if lowercase else ["A", "Cat", ",", "sat"]
     assert list(first.ids) == words

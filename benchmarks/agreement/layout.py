@@ -1,0 +1,83 @@
+"""What a table of the benchmark is: a judged set, how it is correlated, and a metric per row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from movers.agreement.columns import Coefficient, Level
+from movers.agreement.scoring import MetricCall
+
+MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: a metric of ours, and the numbers of the paper's row that it stands beside.
+
+    ``paper`` maps columns to the paper's numbers; ``stands_for`` is the paper's name of the row. ``differs_from`` is
+    the label of a row that this one is tested against (Williams' test, two-sided), ``paper_p`` the paper's p-value.
+    """
+
+    call: MetricCall
+    stands_for: str = ""
+    paper: Mapping[str, float] = field(default_factory=dict)
+    differs_from: str | None = None
+    paper_p: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: a judged set, how it is correlated, and its rows.
+
+    Attributes
+    ----------
+    data : str
+        Name of the set's file without its ending.
+    humans, coefficient
+        Human scores (each is a column unless ``group`` makes the columns), and what the columns show.
+    level, group, where
+        As in ``movers correlate``.
+    groups, mean, means
+        Groups that are columns, whether the mean over all groups is one, and further columns: name → groups whose mean
+        it shows.
+    ranked : bool
+        Show the share of pairs ranked right instead of a coefficient; at summary level.
+    baseline : str, optional
+        Label of the row that all others are tested against (Williams' test).
+    """
+
+    name: str
+    title: str
+    data: str
+    humans: tuple[str, ...]
+    rows: tuple[Row, ...]
+    coefficient: Coefficient = "pearson"
+    level: Level = "segment"
+    group: str | None = None
+    groups: tuple[str, ...] = ()
+    mean: bool = True
+    means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    where: tuple[str, ...] = ()
+    ranked: bool = False
+    baseline: str | None = None
+    note: str = ""
+
+    @property
+    def columns(self) -> list[str]:
+        if self.group is None:
+            return list(self.humans)
+        return [*self.groups, *(["mean"] if self.mean else []), *self.means]
+
+
+def call(label: str, name: str, output: str = "scores", /, **options: object) -> MetricCall:
+    return MetricCall(label, name, options, output)
+
+
+def paper(columns: str, numbers: str) -> dict[str, float]:
+    """Columns and numbers as they stand in a paper's line.
+
+    >>> paper("cs-en de-en", ".5 .6")
+    {'cs-en': 0.5, 'de-en': 0.6}
+    """
+    return {name: float(number) for name, number in zip(columns.split(), numbers.split(), strict=True)}

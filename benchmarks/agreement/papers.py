@@ -1,0 +1,275 @@
+"""The tables of the papers: which metric stands for which row, and what the paper printed there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from movers.agreement.scoring import MetricCall
+
+from layout import MINILM, MPNET, Row, Table, call, paper  # isort: skip
+
+# --- Clark et al. 2019, Table 2 --------------------------------------------------------------------------------------
+
+_CLARK = Table(
+    name="clark-table-2",
+    title="Clark et al. 2019, Table 2: 2,085 machine summaries of news (Chaganty et al. 2018)",
+    data="chaganty18_cnndm",
+    humans=("overall",),
+    where=("is_reference!=true",),
+    coefficient="spearman",
+    baseline="ROUGE-L",
+    rows=(
+        Row(call("ROUGE-L", "rouge"), "ROUGE-L", {"overall": 0.117}),
+        Row(call("WMS, static", "wms"), "WMS, GloVe", {"overall": 0.180}),
+        Row(call("SMS, static", "sms"), "SMS, GloVe", {"overall": 0.258}),
+        Row(call("S+WMS, static", "swms"), "S+WMS, GloVe", {"overall": 0.214}),
+        Row(call("WMS, contextual", "wms", model=MINILM), "WMS, ELMo", {"overall": 0.160}, "WMS, static"),
+        Row(call("SMS, contextual", "sms", model=MINILM), "SMS, ELMo", {"overall": 0.253}, "SMS, static", 0.35),
+        Row(call("S+WMS, contextual", "swms", model=MINILM), "S+WMS, ELMo", {"overall": 0.204}, "S+WMS, static", 0.16),
+        Row(call("MoverScore", "moverscore")),
+        Row(call("BERTScore, greedy", "bertscore_emd", alignment="greedy")),
+        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
+        Row(call("BERTScore, transport", "bertscore_emd")),
+    ),
+    note="Spearman over all texts. Static vectors: wordllama (the paper: GloVe). Contextual: all-MiniLM-L6-v2 (the "
+    "paper: ELMo). The last columns are Williams' test: one-sided against ROUGE-L, two-sided between the vectors "
+    "(footnote 12).",
+)
+
+# --- Zhao et al. 2019, Tables 1, 5, 6: WMT17 -------------------------------------------------------------------------
+
+
+def _idf(label: str, output: str = "scores", /, **options: object) -> MetricCall:
+    """MoverScore with inverse document frequencies of the corpus, as in all of the paper's tables."""
+    return call(label, "moverscore", output, idf="corpus", **options)
+
+
+PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
+_WMT = " ".join([*PAIRS, "mean"])
+
+_ZHAO_1 = Table(
+    name="zhao-table-1",
+    title="Zhao et al. 2019, Table 1: WMT17, segments translated into English",
+    data="wmt17_seg_da_to_en",
+    humans=("da_z",),
+    group="lp",
+    groups=PAIRS,
+    rows=(
+        Row(
+            call("sentence BLEU", "bleu"), "sentBLEU (Table 7)", paper(_WMT, ".435 .432 .571 .393 .484 .538 .512 .481")
+        ),
+        Row(
+            call("chrF++", "chrf", word_order=2),
+            "chrF++ (Table 7)",
+            paper(_WMT, ".523 .534 .678 .520 .588 .614 .593 .579"),
+        ),
+        Row(
+            call("BERTScore, greedy", "bertscore_emd", alignment="greedy"),
+            "BERTScore-F1",
+            paper(_WMT, ".670 .686 .820 .710 .729 .714 .704 .719"),
+        ),
+        Row(
+            _idf("MoverScore, sentence, static, IDF", model="wordllama", n_gram="sentence"),
+            "SMD + W2V",
+            paper(_WMT, ".438 .505 .540 .442 .514 .456 .494 .484"),
+        ),
+        Row(
+            _idf("MoverScore, sentence, IDF", n_gram="sentence"),
+            "SMD + BERT + PMeans",
+            paper(_WMT, ".607 .623 .770 .639 .667 .641 .619 .652"),
+        ),
+        Row(
+            _idf("MoverScore, static, IDF", model="wordllama"),
+            "WMD-1 + W2V",
+            paper(_WMT, ".392 .463 .558 .463 .456 .485 .481 .471"),
+        ),
+        Row(
+            _idf("MoverScore, IDF"),
+            "WMD-1 + BERT + PMeans",
+            paper(_WMT, ".662 .687 .823 .714 .735 .734 .719 .725"),
+        ),
+        Row(call("MoverScore", "moverscore")),
+        Row(_idf("MoverScore, bigrams, IDF", n_gram=2)),
+        Row(
+            call(
+                "MoverScore, layers 4 and 6, all tokens",
+                "moverscore",
+                aggregation="4+6",
+                punctuation=False,
+                drop_subwords=False,
+            )
+        ),
+        Row(call("MoverScore, mpnet", "moverscore", model=MPNET)),
+        Row(
+            call(
+                "MoverScore, mpnet, layers 7 and 12, all tokens",
+                "moverscore",
+                model=MPNET,
+                aggregation="7+12",
+                punctuation=False,
+                drop_subwords=False,
+            )
+        ),
+        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
+        Row(call("BERTScore, transport", "bertscore_emd")),
+        Row(call("BERTScore, transport, mpnet", "bertscore_emd", model=MPNET)),
+        Row(call("WMS", "wms")),
+        Row(call("SMS", "sms")),
+        Row(call("S+WMS", "swms")),
+    ),
+    note="Pearson inside each language pair, and its mean. The paper's encoder is BERT-base (12 layers); ours is "
+    "all-MiniLM-L6-v2 (6 layers, 384 dimensions) unless a row names another. All of the paper's movers weigh n-grams "
+    "by IDF, so ours with IDF stand beside them; rows beside its encoder fine-tuned on inference (MNLI) appear when "
+    "one is named (`--tuned`).",
+)
+
+_FOUR = "cs-en de-en fi-en lv-en"
+# The paper compares alignments on the 9th layer of BERT; a model without one has its last layer instead.
+_LAYER_9 = {MINILM: "last", MPNET: 9}
+
+
+def _hard(output: str, model: str) -> MetricCall:
+    name = {"f1": "F1", "recall": "recall", "precision": "precision"}[output]
+    return _idf(f"hard, {name}, {model}", output, alignment="hard", aggregation=_LAYER_9[model], model=model)
+
+
+def _soft(n_gram: int, model: str) -> MetricCall:
+    name = {1: "unigrams", 2: "bigrams"}[n_gram]
+    return _idf(f"soft, {name}, {model}", n_gram=n_gram, aggregation=_LAYER_9[model], model=model)
+
+
+_ZHAO_5 = Table(
+    name="zhao-table-5",
+    title="Zhao et al. 2019, Table 5: hard and soft alignments",
+    data="wmt17_seg_da_to_en",
+    humans=("da_z",),
+    group="lp",
+    groups=tuple(_FOUR.split()),
+    mean=False,
+    rows=tuple(
+        Row(metric, stands_for, paper(_FOUR, numbers))
+        for model in (MINILM, MPNET)
+        for metric, stands_for, numbers in (
+            (_hard("f1", model), "HMD-F1 + BERT", ".655 .681 .821 .712"),
+            (_hard("recall", model), "HMD-Recall + BERT", ".651 .658 .788 .681"),
+            (_hard("precision", model), "HMD-Prec + BERT", ".624 .669 .817 .707"),
+            (_soft(1, model), "WMD-unigram + BERT", ".651 .686 .823 .710"),
+            (_soft(2, model), "WMD-bigram + BERT", ".665 .688 .821 .712"),
+        )
+    ),
+    note="Pearson, with IDF. The same vectors under greedy and under optimal alignment: the 9th layer of "
+    "all-mpnet-base-v2 as of the paper's BERT, the last (6th) of all-MiniLM-L6-v2.",
+)
+
+
+def _layer(model: str, aggregation: object) -> MetricCall:
+    return _idf(f"{aggregation}, {model}", aggregation=aggregation, model=model)
+
+
+_LAYERS = (
+    ("layer 8", ".6361 .6755 .8134 .7033 .7273 .7233 .7175"),
+    ("layer 9", ".6510 .6865 .8240 .7107 .7291 .7357 .7195"),
+    ("layer 10", ".6605 .6948 .8231 .7158 .7363 .7317 .7168"),
+    ("layer 11", ".6695 .6845 .8192 .7048 .7315 .7276 .7058"),
+    ("layer 12", ".6677 .6825 .8194 .7188 .7326 .7291 .7064"),
+    ("routing", ".6618 .6897 .8225 .7122 .7334 .7301 .7182"),
+    ("PMeans", ".6623 .6873 .8234 .7139 .7350 .7339 .7192"),
+)
+
+_ZHAO_6 = Table(
+    name="zhao-table-6",
+    title="Zhao et al. 2019, Table 6: layers",
+    data="wmt17_seg_da_to_en",
+    humans=("da_z",),
+    group="lp",
+    groups=PAIRS,
+    rows=tuple(
+        Row(_layer(model, aggregation), f"WMD-1 + BERT + {stands_for}", paper(" ".join(PAIRS), numbers))
+        for model, aggregations in (
+            (MINILM, (2, 3, 4, 5, 6, "routing", "pmeans")),
+            (MPNET, (8, 9, 10, 11, 12, "routing", "pmeans")),
+        )
+        for aggregation, (stands_for, numbers) in zip(aggregations, _LAYERS, strict=True)
+    ),
+    note="Pearson, with IDF. The last five layers of each model stand beside the last five of the paper's BERT, which "
+    "has 12; all-mpnet-base-v2 has 12, too, all-MiniLM-L6-v2 has 6.",
+)
+
+# --- Zhao et al. 2019, Table 3: BAGEL --------------------------------------------------------------------------------
+
+_BAGEL_COLUMNS = "informativeness naturalness quality"
+_ZHAO_3 = Table(
+    name="zhao-table-3",
+    title="Zhao et al. 2019, Table 3: BAGEL, utterances of dialogue systems",
+    data="bagel",
+    humans=tuple(_BAGEL_COLUMNS.split()),
+    coefficient="spearman",
+    rows=(
+        Row(call("sentence BLEU", "bleu"), "BLEU-2", paper(_BAGEL_COLUMNS, ".211 .152 .115")),
+        Row(
+            call("BERTScore, greedy", "bertscore_emd", alignment="greedy"),
+            "BERTScore-F1",
+            paper(_BAGEL_COLUMNS, ".267 .210 .178"),
+        ),
+        Row(
+            _idf("MoverScore, sentence, static, IDF", model="wordllama", n_gram="sentence"),
+            "SMD + W2V",
+            paper(_BAGEL_COLUMNS, ".024 .074 .078"),
+        ),
+        Row(
+            _idf("MoverScore, sentence, IDF", n_gram="sentence"),
+            "SMD + BERT + PMeans",
+            paper(_BAGEL_COLUMNS, ".290 .163 .121"),
+        ),
+        Row(_idf("MoverScore, static, IDF", model="wordllama"), "WMD-1 + W2V", paper(_BAGEL_COLUMNS, ".222 .079 .123")),
+        Row(_idf("MoverScore, IDF"), "WMD-1 + BERT + PMeans", paper(_BAGEL_COLUMNS, ".298 .212 .163")),
+        Row(call("MoverScore", "moverscore")),
+        Row(call("MoverScore, bigrams", "moverscore", n_gram=2)),
+        Row(call("MoverScore, mpnet", "moverscore", model=MPNET)),
+        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
+        Row(call("BERTScore, transport", "bertscore_emd")),
+        Row(call("WMS", "wms")),
+        Row(call("SMS", "sms")),
+    ),
+    note="Spearman over all 404 utterances.",
+)
+
+# What the paper's encoder fine-tuned on MNLI reaches; an encoder of ours stands beside it only if it was tuned, too.
+_TUNED: dict[str, tuple[tuple[dict[str, object], str, dict[str, float]], ...]] = {
+    "zhao-table-1": (
+        (
+            {"n_gram": "sentence"},
+            "SMD + BERT + MNLI + PMeans",
+            paper(_WMT, ".616 .643 .785 .660 .664 .668 .633 .667"),
+        ),
+        ({}, "WMD-1 + BERT + MNLI + PMeans", paper(_WMT, ".670 .708 .835 .746 .738 .762 .744 .743")),
+        ({"n_gram": 2}, "WMD-2 + BERT + MNLI + PMeans", paper(_WMT, ".679 .710 .832 .745 .736 .763 .740 .743")),
+    ),
+    "zhao-table-3": (
+        ({"n_gram": "sentence"}, "SMD + BERT + MNLI + PMeans", paper(_BAGEL_COLUMNS, ".280 .149 .120")),
+        ({}, "WMD-1 + BERT + MNLI + PMeans", paper(_BAGEL_COLUMNS, ".285 .195 .158")),
+        ({"n_gram": 2}, "WMD-2 + BERT + MNLI + PMeans", paper(_BAGEL_COLUMNS, ".284 .194 .156")),
+    ),
+}
+
+
+def paper_tables(tuned: str | None = None) -> list[Table]:
+    """The papers' tables; with the name or folder of a fine-tuned encoder also the rows that need one."""
+    tables = [_CLARK, _ZHAO_1, _ZHAO_3, _ZHAO_5, _ZHAO_6]
+    if tuned is None:
+        return tables
+    return [
+        replace(
+            table,
+            rows=table.rows
+            + tuple(
+                Row(
+                    _idf(", ".join(["tuned encoder", "IDF", *map(str, own.values())]), model=tuned, **own),
+                    name,
+                    numbers,
+                )
+                for own, name, numbers in _TUNED.get(table.name, ())
+            ),
+        )
+        for table in tables
+    ]

