@@ -22,8 +22,8 @@ from movers.quality.model import load_model
 
 Values = NDArray[np.float64]
 #: How often judgements were printed while the design was made: tables of single features (3 times), sums of features,
-#: forms of faithfulness, of fluency (2), of coverage and score (4), the constants, the finished formulas (3).
-LOOKS = 15
+#: forms of faithfulness, of fluency (2), of coverage and score (4), the constants, the finished formulas (5).
+LOOKS = 17
 #: How many combinations of features, forms and weights those tables held.
 SETTINGS = 1850
 

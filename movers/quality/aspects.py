@@ -19,7 +19,7 @@ With the token match :math:`t` (best cosine in the document) and the joins (a to
 * :math:`b` is the mean over the joins of the probability that a join is broken (a small network,
   `movers.quality.joins`), 0 where the document has the join; :math:`e` the same for the ends of sentences alone;
 * :math:`r_k` is the share of repeated runs of k words (:math:`r_1`: of short runs that follow themselves at once);
-  `brevity` is 1 up to half of the document's length or 300 characters, and falls to a quarter for a whole copy.
+  `brevity` is 1 up to half of the document's length or 300 characters, and falls to a twentieth for a whole copy.
 """
 
 from __future__ import annotations
@@ -123,15 +123,15 @@ def measure_aspects(document: TextVectors, summary: TextVectors, broken: Floats)
 
 
 def _brevity(summary: int, document: int) -> float:
-    """1 for a summary of up to half of the document's length or 300 characters, falling to 1/4 towards a whole copy.
+    """1 for a summary of up to half of the document's length or 300 characters, falling to 1/20 towards a whole copy.
 
     >>> _brevity(300, 350), _brevity(500, 1000), _brevity(750, 1000), _brevity(1000, 1000)
-    (1.0, 1.0, 0.5, 0.25)
+    (1.0, 1.0, 0.5, 0.05)
     """
     allowed = max(document / 2, 300)
     if summary <= allowed or document <= allowed:
         return 1.0
-    return max(0.25, (document - summary) / (document - allowed))
+    return max(0.05, (document - summary) / (document - allowed))
 
 
 def _stutter(text: str) -> float:

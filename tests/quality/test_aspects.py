@@ -56,8 +56,8 @@ def test_a_whole_copy_is_faithful_and_covers_all_and_is_no_good_summary() -> Non
         made_up_text(3, 1), units=tuple(f"Anna sold {n} cows to Bern and came home. " * 5 for n in range(3))
     )
     copy = measure_aspects(document, document, np.zeros(18, np.float32))
-    assert (copy.faithfulness, copy.brevity) == (pytest.approx(1.0), 0.25)
-    assert copy.coverage == pytest.approx(1.0) and copy.score <= 0.25
+    assert (copy.faithfulness, copy.brevity) == (pytest.approx(1.0), 0.05)
+    assert copy.coverage == pytest.approx(1.0) and copy.score <= 0.05
 
 
 @pytest.mark.parametrize(
