@@ -1,180 +1,204 @@
-"""Agreement with people (the paper's Tables 5 to 8) on three judged sets, beside untrained baselines.
+"""Agreement with people on five judged sets: `MOVERS_DATA=… python benchmarks/quality/people.py`.
 
-    MOVERS_DATA=… python benchmarks/quality/people.py [--model DIR]
-
-SummEval: summary-level Spearman (mean over documents) on four aspects, on the first 50 documents, which choices may
-look at, and on the other 50, which count; intervals are 95 % by bootstrap over documents. QAGS: Pearson. Ranked pairs:
-share of pairs in which the correct sentence scores higher.
+The score, each aspect and measures that need no training stand side by side, plain and with the length of the summary
+partialled out. The settings that judgements may choose are chosen without the set they are then tested on.
 """
 
 from __future__ import annotations
 
-import argparse
-import re
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from quality_common import Library, judged, save, score_pairs
-from scipy.stats import pearsonr, rankdata, spearmanr
+from numpy.typing import NDArray
+from quality_common import Library, blanc_rows, judged, save
+from scipy.stats import rankdata
 
-from movers.quality.alignment import FEATURES, align
+from movers.quality.aspects import ASPECTS, measure_aspects
+from movers.quality.facts import split_words, stem
+from movers.quality.joins import JoinNetwork
 from movers.quality.model import load_model
 
-ASPECTS = ("coherence", "consistency", "fluency", "relevance")
-_WORD = re.compile(r"\w+")
+Values = NDArray[np.float64]
+#: How often judgements were printed while the design was made: tables of single features (3 times), sums of features,
+#: forms of faithfulness, of fluency (2), of coverage and score (4), the constants, the finished formulas (5).
+LOOKS = 17
+#: How many combinations of features, forms and weights those tables held.
+SETTINGS = 1850
 
 
-def _f1(common: float, first: int, second: int) -> float:
-    return 2 * common / (first + second) if first + second else 0.0
+@dataclass(frozen=True)
+class JudgedSet:
+    """Rows of a set, the columns people judged, and groups of rows to correlate within (None: all rows together)."""
+
+    name: str
+    pairs: list[tuple[str, str]]  # (document, summary)
+    columns: dict[str, Values]
+    groups: list[list[int]] | None = None
 
 
-def rouge(source: str, summary: str) -> dict[str, float]:
-    """ROUGE-1, -2 and -L (F1, lower-cased words, no stemming) of a summary against its source."""
-    a, b = _WORD.findall(source.lower()), _WORD.findall(summary.lower())
-    out = {}
-    for n in (1, 2):
-        first = Counter(zip(*(a[k:] for k in range(n)), strict=False))
-        second = Counter(zip(*(b[k:] for k in range(n)), strict=False))
-        out[f"rouge{n}"] = _f1(sum((first & second).values()), sum(first.values()), sum(second.values()))
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(a + b))}
-    row = np.zeros(len(a) + 1, np.int64)
-    target = np.array([numbers[word] for word in a])
-    for word in b:  # longest common subsequence, a row at a time
-        match = row[:-1] + (target == numbers[word])
-        row[1:] = np.maximum.accumulate(np.maximum(row[1:], match))
-    out["rougeL"] = _f1(float(row[-1]), len(a), len(b))
+def read_set(name: str, rows: Sequence[Mapping[str, object]], *, grouped: bool = False) -> JudgedSet:
+    groups: dict[object, list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(row.get("doc"), []).append(place)
+    columns = list(rows[0]["scores"])  # type: ignore[call-overload]
+    return JudgedSet(
+        name,
+        [(str(row["source"]), str(row["candidate"])) for row in rows],
+        {column: np.array([row["scores"][column] for row in rows], np.float64) for column in columns},  # type: ignore[index]
+        list(groups.values()) if grouped else None,
+    )
+
+
+def spearman(first: Values, second: Values) -> float:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def partial(first: Values, second: Values, third: Values) -> float:
+    """Spearman correlation of the first two with the third partialled out."""
+    a, b, c = spearman(first, second), spearman(first, third), spearman(second, third)
+    return (a - b * c) / np.sqrt((1 - b * b) * (1 - c * c)) if abs(b) < 0.9999 else float("nan")
+
+
+def over_groups(judged_set: JudgedSet, measure: Callable[..., float], *values: Values) -> float:
+    if judged_set.groups is None:
+        return measure(*values)
+    return float(np.nanmean([measure(*(one[group] for one in values)) for group in judged_set.groups]))
+
+
+def ranked_right(judged_set: JudgedSet, values: Values) -> float:
+    """Share of pairs in which the right summary has the higher value; equal values count half."""
+    assert judged_set.groups is not None
+    people = judged_set.columns["fact"]
+    pairs = [sorted(group, key=lambda place: -people[place]) for group in judged_set.groups]
+    return float(np.mean([(values[a] > values[b]) + 0.5 * (values[a] == values[b]) for a, b in pairs]))
+
+
+def rouge_l(document: list[str], summary: list[str]) -> float:
+    """F1 of the longest common subsequence of stems."""
+    source, before = np.array(document), np.zeros(len(document) + 1, np.int64)
+    for word in summary:
+        longer = np.r_[0, before[:-1] + (source == word)]
+        before = np.maximum.accumulate(np.maximum(before, longer))
+    return 2 * float(before[-1]) / max(1, len(document) + len(summary))
+
+
+def measure_set(judged_set: JudgedSet, library: Library) -> dict[str, Values]:
+    """Everything that is compared, for each row of a set."""
+    network = load_model().module
+    assert isinstance(network, JoinNetwork)
+    found: list[dict[str, float]] = []
+    for document, summary in judged_set.pairs:
+        source, target = library.get(document), library.get(summary)
+        aspects = measure_aspects(source, target, network.broken([target])[0])
+        words = [[stem(word) for word in split_words(text)] for text in (document, summary)]
+        found.append(
+            {
+                **{name: float(getattr(aspects, name)) for name in ("score", *ASPECTS)},
+                "length": float(len(words[1])),
+                "mean support": float(aspects.alignment.support.mean()),
+                "mean token match": float(aspects.alignment.token_match.mean()),
+                "mean coverage": float(aspects.alignment.coverage.mean()),
+                "word coverage": source.words.covered_by(target.words),
+                "ROUGE-L": rouge_l(*words),
+                "_repeated": aspects.repeated,
+                "_brevity": aspects.brevity,
+            }
+        )
+    return {name: np.array([row[name] for row in found]) for name in found[0]}
+
+
+def agreement(judged_set: JudgedSet, values: Mapping[str, Values]) -> dict[str, dict[str, dict[str, float]]]:
+    """Spearman with each column, plain and without length; for ranked pairs the share that is right."""
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    for name, one in values.items():
+        if name.startswith("_"):
+            continue
+        if judged_set.name == "ranked pairs":
+            table[name] = {"fact": {"right": ranked_right(judged_set, one)}}
+            continue
+        table[name] = {}
+        for column, people in judged_set.columns.items():
+            cell = {"spearman": over_groups(judged_set, spearman, one, people)}
+            if name != "length":
+                cell["without_length"] = over_groups(judged_set, partial, one, people, values["length"])
+            if judged_set.name == "QAGS":
+                cell["pearson"] = float(np.corrcoef(one, people)[0, 1])
+            table[name][column] = cell
+    return table
+
+
+def main_value(judged_set: JudgedSet, values: Values) -> float:
+    if judged_set.name == "ranked pairs":
+        return ranked_right(judged_set, values)
+    return float(np.mean([over_groups(judged_set, spearman, values, people) for people in judged_set.columns.values()]))
+
+
+def leave_one_out(
+    sets: Sequence[JudgedSet], values: Sequence[Mapping[str, Values]], exponents: Sequence[float]
+) -> dict[str, object]:
+    """Choose constants by the mean over all sets but one, and test on that one.
+
+    Chosen are how sharp fluency is, how dear repetition is, and the exponent of coverage among the given ones. Sets of
+    the same texts are left out together.
+    """
+    settings = list(product((2.0, 4.0, 6.0), (1 / 3, 2 / 3, 1.0, 4 / 3), exponents))
+    table = {}
+    for sharpness, cost, exponent in settings:
+        for judged_set, of in zip(sets, values, strict=True):
+            mean = (of["faithfulness"] * of["coverage"] ** exponent * of["fluency"] ** (sharpness / 6)) ** (1 / 3)
+            table[sharpness, cost, exponent, judged_set.name] = main_value(
+                judged_set, mean * (1 - of["_repeated"]) ** cost * of["_brevity"]
+            )
+    out: dict[str, object] = {}
+    for judged_set in sets:
+        group = judged_set.name.split(",")[0]
+        kept: dict[str, list[str]] = {}
+        for one in sets:
+            if one.name.split(",")[0] != group:
+                kept.setdefault(one.name.split(",")[0], []).append(one.name)
+        best = max(
+            settings,
+            key=lambda setting: np.mean([np.mean([table[(*setting, n)] for n in names]) for names in kept.values()]),
+        )
+        out[judged_set.name] = {
+            "sharpness": best[0],
+            "repetition": best[1],
+            "coverage": best[2],
+            "columns": len(judged_set.columns),
+            "value": table[(*best, judged_set.name)],
+        }
     return out
 
 
-def baselines(library: Library, pairs: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
-    """Untrained scores of (document, summary) pairs."""
-    columns: dict[str, list[float]] = {}
-    for document, summary in pairs:
-        found = align(library.get(document), library.get(summary))
-        named = dict(zip(FEATURES, found.features.tolist(), strict=True))
-        support, coverage = named["support"], named["coverage"]
-        row = {
-            "length": float(len(_WORD.findall(summary))),
-            **rouge(document, summary),
-            "cosine of means": named["mean_cosine"],
-            "mean support": support,
-            "minimum support": named["least_support"],
-            "mean coverage": coverage,
-            "harmonic mean": 2 * support * coverage / max(support + coverage, 1e-9),
-            "mean token match": named["token_match"],
-        }
-        for name, value in row.items():
-            columns.setdefault(name, []).append(value)
-    return columns
-
-
-def by_document(scores: np.ndarray, human: np.ndarray, groups: np.ndarray, keep: Sequence[int]) -> np.ndarray:
-    """Spearman correlation in each kept document; documents with constant judgements are left out."""
-    found = []
-    for group in keep:
-        chosen = groups == group
-        if np.ptp(human[chosen]) > 0 and np.ptp(scores[chosen]) > 0:
-            ranks = rankdata(scores[chosen]), rankdata(human[chosen])
-            found.append(float(np.corrcoef(*ranks)[0, 1]))
-    return np.array(found)
-
-
-def interval(values: np.ndarray, rounds: int = 2000, seed: int = 0) -> list[float]:
-    rng = np.random.default_rng(seed)
-    means = values[rng.integers(0, len(values), size=(rounds, len(values)))].mean(axis=1)
-    return [float(value) for value in np.quantile(means, [0.025, 0.975])]
-
-
-def summeval(library: Library, model: Any) -> dict[str, Any]:
-    rows = judged("summeval")
-    pairs = [(row["source"], row["candidate"]) for row in rows]
-    library.add(text for pair in pairs for text in pair)
-    columns = {"model": score_pairs(model, library, pairs), **baselines(library, pairs)}
-    documents = list(dict.fromkeys(row["doc"] for row in rows))
-    systems = list(dict.fromkeys(row["system"] for row in rows))
-    groups = np.array([documents.index(row["doc"]) for row in rows])
-    makers = np.array([systems.index(row["system"]) for row in rows])
-    result: dict[str, Any] = {"documents": len(documents), "rows": len(rows)}
-    for half, keep in (("first half", range(50)), ("second half", range(50, len(documents)))):
-        inside = np.isin(groups, list(keep))
-        table: dict[str, Any] = {}
-        for name, column in columns.items():
-            scores = np.array(column)
-            table[name] = {}
-            for aspect in ASPECTS:
-                human = np.array([row["scores"][aspect] for row in rows])
-                found = by_document(scores, human, groups, keep)
-                means = [
-                    [values[inside & (makers == n)].mean() for n in range(len(systems))] for values in (scores, human)
-                ]
-                table[name][aspect] = {
-                    "spearman": float(found.mean()),
-                    "interval": interval(found),
-                    "system_spearman": float(spearmanr(*means)[0]),
-                }
-        result[half] = table
-    # another document's summary against the own one: the same system's summary of the next document
-    places = {(row["doc"], row["system"]): place for place, row in enumerate(rows)}
-    foreign = []
-    for row in rows:
-        other = documents[(documents.index(row["doc"]) + 1) % len(documents)]
-        foreign.append((row["source"], rows[places[other, row["system"]]]["candidate"]))
-    lower = np.array(score_pairs(model, library, foreign)) < np.array(columns["model"])
-    result["another document's summary scores lower"] = float(lower.mean())
-    return result
-
-
-def other_sets(library: Library, model: Any) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name in ("qags_cnndm", "rank19_cnndm"):
-        rows = judged(name)
-        pairs = [(row["source"], row["candidate"]) for row in rows]
-        library.add(text for pair in pairs for text in pair)
-        fact = np.array([row["scores"]["fact"] for row in rows])
-        table = {}
-        for column, values in {"model": score_pairs(model, library, pairs), **baselines(library, pairs)}.items():
-            scores = np.array(values)
-            if name == "qags_cnndm":
-                rng = np.random.default_rng(0)
-                draws = [rng.integers(0, len(rows), size=len(rows)) for _ in range(2000)]
-                spread = np.quantile([np.corrcoef(scores[draw], fact[draw])[0, 1] for draw in draws], [0.025, 0.975])
-                table[column] = {
-                    "pearson": float(pearsonr(scores, fact)[0]),
-                    "interval": [float(value) for value in spread],
-                    "spearman": float(spearmanr(scores, fact)[0]),
-                }
-            else:
-                groups: dict[str, list[int]] = {}
-                for place, row in enumerate(rows):
-                    groups.setdefault(row["doc"], []).append(place)
-                right = np.array(
-                    [
-                        max(scores[p] for p in members if fact[p] == 1)
-                        > max(scores[p] for p in members if fact[p] == 0)
-                        for members in groups.values()
-                    ],
-                    dtype=float,
-                )
-                table[column] = {"right": float(right.mean()), "interval": interval(right)}
-        result[name] = {"rows": len(rows), "table": table}
-    return result
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="shipped")
-    parser.add_argument("--name", default="people", help="name of the result file")
-    arguments = parser.parse_args()
+    sets = [
+        read_set("SummEval", judged("summeval"), grouped=True),
+        read_set("CNN_DailyMail_555", blanc_rows("CNN_DailyMail_555")),
+        read_set("DailyNews_300, generic", blanc_rows("DailyNews_300")),
+        read_set("DailyNews_300, aspects", blanc_rows("DailyNews_300_aspects")),
+        read_set("QAGS", judged("qags_cnndm")),
+        read_set("ranked pairs", judged("rank19_cnndm"), grouped=True),
+    ]
     library = Library()
-    model = load_model(arguments.model)
-    result = {"model": model.identity, "summeval": summeval(library, model), **other_sets(library, model)}
-    save(arguments.name, result)
-    for half in ("first half", "second half"):
-        print(half)
-        for name, row in result["summeval"][half].items():
-            print(f"  {name:18s}", " ".join(f"{aspect[:5]} {row[aspect]['spearman']:+.3f}" for aspect in ASPECTS))
+    library.add(text for one in sets for pair in one.pairs for text in pair)
+    values = [measure_set(one, library) for one in sets]
+    save(
+        "people",
+        {
+            "model": load_model().identity,
+            "looks": LOOKS,
+            "settings": SETTINGS,
+            "aspects": ASPECTS,
+            "rows": {one.name: len(one.pairs) for one in sets},
+            "table": {one.name: agreement(one, of) for one, of in zip(sets, values, strict=True)},
+            "leave_one_out": leave_one_out(sets, values, (1.0,)),
+            "leave_one_out, coverage too": leave_one_out(sets, values, (0.5, 0.75, 1.0, 1.25)),
+        },
+    )
 
 
 if __name__ == "__main__":

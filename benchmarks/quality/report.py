@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-ASPECTS = ("coherence", "consistency", "fluency", "relevance")
-TARGETS = {"coherence": 0.32, "consistency": 0.45, "fluency": 0.38, "relevance": 0.32}
 
 
 def load(name: str) -> dict[str, Any] | None:
@@ -17,7 +15,7 @@ def load(name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.is_file() else None
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table_of(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]] + [""]
 
 
@@ -27,58 +25,97 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def mean_of(table: dict[str, Any], name: str) -> tuple[float, float, dict[str, float]]:
+    """Mean Spearman over the twelve columns, over the four sets, and of each set."""
+    sets: dict[str, list[float]] = {}
+    for judged_set, of in table.items():
+        if judged_set != "ranked pairs":
+            sets.setdefault(judged_set.split(",")[0], []).extend(cell["spearman"] for cell in of[name].values())
+    means = {judged_set: sum(values) / len(values) for judged_set, values in sets.items()}
+    columns = [value for values in sets.values() for value in values]
+    return sum(columns) / len(columns), sum(means.values()) / len(means), means
+
+
 def people(result: dict[str, Any]) -> list[str]:
+    table = result["table"]
+    names = list(table["SummEval"])
     lines = [
-        "## Agreement with people (the paper's Tables 5 to 8)",
+        "## Agreement with people",
         "",
-        f"Model `{result['model']}`. SummEval, 100 documents × 16 systems: Spearman at summary level (mean over "
-        "documents), with 95 % bootstrap intervals over documents. Features, starting weights, sample weights and "
-        "tolerance were chosen on the first 50 documents, over some 220 settings, so that half is optimistic. The "
-        "second 50 decided nothing, but they were not blind: they were printed for five candidate models, this one "
-        "the last.",
+        f"Model `{result['model']}`. Spearman, on SummEval at summary level (mean over documents), elsewhere over all "
+        "rows; of ranked pairs, the share that is right. In brackets, with the length of the summary partialled out. "
+        f"Judgements were printed {result['looks']} times while the design was made, for some {result['settings']:,} "
+        "combinations of features, forms and weights on all of these sets, so every figure here is optimistic.",
         "",
     ]
-    for half in ("second half", "first half"):
-        data = result["summeval"][half]
+    rows = []
+    for name in names:
+        by_columns, by_sets, means = mean_of(table, name)
+        right = table["ranked pairs"][name]["fact"]["right"]
+        ends = (right, by_columns, by_sets)
+        rows.append([name, *(number(value) for value in means.values()), *(number(value) for value in ends)])
+    head = ["", *mean_of(table, "score")[2], "ranked pairs", "mean of 12 columns", "mean of 4 sets"]
+    lines += table_of(head, rows)
+    for judged_set, of in table.items():
+        if judged_set == "ranked pairs":
+            continue
+        columns = list(of["score"])
         rows = []
-        for name, row in data.items():
-            cells = [
-                f"{number(row[a]['spearman'])} [{number(row[a]['interval'][0], 2)}, {number(row[a]['interval'][1], 2)}]"
-                for a in ASPECTS
-            ]
-            rows.append([f"**{name}**" if name == "model" else name, *cells])
-        lines += [f"### SummEval, {half}", "", *table(["", *ASPECTS], rows)]
-    second = result["summeval"]["second half"]
+        for name, cells in of.items():
+            shown = []
+            for cell in cells.values():
+                without = f" [{number(cell['without_length'], 2)}]" if "without_length" in cell else ""
+                shown.append(number(cell["spearman"]) + without)
+            pearson = [number(cell["pearson"]) for cell in cells.values() if "pearson" in cell]
+            rows.append([name, *shown, *pearson])
+        extra = ["Pearson"] if judged_set == "QAGS" else []
+        lines += [f"### {judged_set}, {result['rows'][judged_set]:,} rows", "", *table_of(["", *columns, *extra], rows)]
+    lines += [
+        "### Each set by what the others chose",
+        "",
+        "Chosen by the mean over the other sets: how sharp fluency is (2, 4 or 6) and how dear repetition (exponent "
+        "1/3 to 4/3); in the second table also the exponent of coverage (0.5 to 1.25). Shipped are 6, 1 and 1: 6 so "
+        "that no set falls far below the best untrained measure, 1 for coherence on SummEval; no row of the tables "
+        "below chooses them both. That the three aspects weigh alike was settled after the second kind of table had "
+        "been seen: without the sets that reward coverage, a lower weight of it is chosen. The forms of the aspects "
+        "were not chosen anew for each set.",
+        "",
+    ]
+    for key in ("leave_one_out", "leave_one_out, coverage too"):
+        chosen = result[key]
+        rows = [
+            [name, number(row["sharpness"], 0), number(row["repetition"], 2), number(row["coverage"], 2),
+             number(row["value"])]
+            for name, row in chosen.items()
+        ]  # fmt: skip
+        lines += table_of(["set left out", "sharpness", "repetition", "coverage", "score on it"], rows)
+        scored = {name: row for name, row in chosen.items() if name != "ranked pairs"}
+        count = sum(row["columns"] for row in scored.values())
+        mean = sum(row["value"] * row["columns"] for row in scored.values()) / count
+        sets: dict[str, list[float]] = {}
+        for name, row in scored.items():
+            sets.setdefault(name.split(",")[0], []).extend([row["value"]] * row["columns"])
+        over_sets = sum(sum(values) / len(values) for values in sets.values()) / len(sets)
+        lines += [f"Mean of {count} columns {number(mean)}, mean of {len(sets)} sets {number(over_sets)}.", ""]
+    return lines
+
+
+def made_up(result: dict[str, Any]) -> list[str]:
+    lines = [
+        "## Made-up faults",
+        "",
+        f"Model `{result['model']}`. Share of pairs in which the true summary is above the faulty one, by the aspect "
+        "named and by the score; in brackets the number of pairs.",
+        "",
+    ]
     rows = []
-    for aspect in ASPECTS:
-        mine = second["model"][aspect]["spearman"]
-        name, best = max(
-            ((n, r[aspect]["spearman"]) for n, r in second.items() if n != "model"), key=lambda item: item[1]
-        )
-        rows.append(
-            [aspect, number(mine), f"{number(best)} ({name})", f"{mine - best:+.3f}", number(TARGETS[aspect], 2),
-             f"{mine - TARGETS[aspect]:+.3f}"]
-        )  # fmt: skip
-    lines += ["Against the best untrained baseline of each aspect and the aim:", ""]
-    lines += table(["aspect", "model", "best baseline", "difference", "aim", "difference"], rows)
-    lines += ["System level on the second half (Spearman over 16 systems):", ""]
-    lines += table(
-        ["", *ASPECTS],
-        [[name, *(number(row[aspect]["system_spearman"]) for aspect in ASPECTS)] for name, row in second.items()],
-    )
-    share = result["summeval"]["another document's summary scores lower"]
-    lines += [f"The same system's summary of another document scores below the own one in {share:.2%} of pairs.", ""]
-    qags, rank = result["qags_cnndm"], result["rank19_cnndm"]
-    rows = []
-    for name, row in qags["table"].items():
-        low, high = row["interval"]
-        right = rank["table"][name]
-        rows.append(
-            [name, f"{number(row['pearson'])} [{number(low, 2)}, {number(high, 2)}]",
-             f"{right['right']:.3f} [{number(right['interval'][0], 2)}, {number(right['interval'][1], 2)}]"]
-        )  # fmt: skip
-    head = ["", f"QAGS ({qags['rows']} summaries), Pearson", f"ranked pairs ({rank['rows'] // 2}), share right"]
-    return lines + ["### Facts", "", *table(head, rows)]
+    for kind, aspect in result["aspect"].items():
+        cells = [
+            f"{of[kind][aspect]:.2f} / {of[kind]['score']:.2f} ({of[kind]['cases']})" if kind in of else "–"
+            for of in result["table"].values()
+        ]
+        rows.append([kind, aspect, *cells])
+    return lines + table_of(["fault", "aspect", *result["table"]], rows)
 
 
 def designs(result: dict[str, Any], title: str, kinds: Sequence[str], note: str) -> list[str]:
@@ -86,7 +123,7 @@ def designs(result: dict[str, Any], title: str, kinds: Sequence[str], note: str)
         [name, f"{row['documents']:,}", f"{row['parameters']:,}", *(number(row[kind]) for kind in kinds)]
         for name, row in result["result"].items()
     ]
-    return [f"## {title}", "", note, "", *table(["text to vector, head", "documents", "parameters", *kinds], rows)]
+    return [f"## {title}", "", note, "", *table_of(["text to vector, head", "documents", "parameters", *kinds], rows)]
 
 
 def main() -> None:
@@ -118,11 +155,15 @@ def main() -> None:
             "summaries (6 per document), together and for each kind. `train_cnndm` is the test side of its training "
             "corpus; the others are sets it has never seen.",
             "",
-            *table(["set", "documents", "accuracy", "own above cross", "mutation", "add", "delete", "replace"], rows),
+            *table_of(
+                ["set", "documents", "accuracy", "own above cross", "mutation", "add", "delete", "replace"], rows
+            ),
         ]
     if (found := load("people")) is not None:
         environment = found["environment"]
         lines += people(found)
+    if (found := load("made_up")) is not None:
+        lines += made_up(found)
     if (found := load("table1")) is not None:
         note = (
             "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one "
@@ -143,7 +184,7 @@ def main() -> None:
             "",
             f"Accuracy on cross pairs of the test side of each domain; documents: {sizes}.",
             "",
-            *table(["", *(f"tested on {name}" for name in names)], rows),
+            *table_of(["", *(f"tested on {name}" for name in names)], rows),
         ]
     if (found := load("table4")) is not None:
         counts = list(next(iter(found["result"].values())))
@@ -153,7 +194,7 @@ def main() -> None:
             "",
             "Accuracy on cross pairs of the same held-out news documents, by the number of other documents trained on.",
             "",
-            *table(["head", *(f"{count} documents" for count in counts)], rows),
+            *table_of(["head", *(f"{count} documents" for count in counts)], rows),
         ]
     if (found := load("speed")) is not None:
         lines += [
@@ -166,21 +207,7 @@ def main() -> None:
             + f"; {found['runs_dropped']} runs dropped because their two floors differed by more than 10 %.",
             "",
         ]
-    if (found := load("designs")) is not None:
-        names = ["accuracy", "mutation", *ASPECTS]
-        rows = [[name, *(number(row[key]) for key in names)] for name, row in found["table"].items()]
-        lines += [
-            "## Designs of the aligning head",
-            "",
-            "Each trained on the same samples with the same language factor. Accuracy and mutation on the validation "
-            "side, Spearman with people on the first half of SummEval, which choices may look at.",
-            "",
-            *table(["design", *names], rows),
-            "The free network fits the made-up faults as well as the monotone one and agrees far less with people. "
-            "Without the language factor the mutations go unseen; without its tolerance it outvotes the alignment.",
-            "",
-        ]
-    known = ("shipped", "people", "table1", "table2", "table3", "table4", "designs", "speed")
+    known = ("shipped", "people", "made_up", "table1", "table2", "table3", "table4", "speed")
     missing = [name for name in known if not load(name)]
     if missing:
         lines += [f"Scripts are there, results are not yet: {', '.join(missing)}.", ""]

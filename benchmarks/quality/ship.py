@@ -23,24 +23,27 @@ SOURCES: list[dict[str, Any]] = [
         "licence": "MIT repository; texts of CNN and Daily Mail",
         "redistributable": True,
     },
+    {
+        "name": "train_scitldr_a.jsonl.gz",
+        "what": "SciTLDR, abstracts of papers with summaries of one sentence",
+        "licence": "Apache-2.0",
+        "redistributable": True,
+    },
+    {
+        "name": "train_scisummnet.jsonl.gz",
+        "what": "ScisummNet, papers with summaries",
+        "licence": "CC BY 4.0",
+        "redistributable": True,
+    },
 ]
-OPTIONS = TrainingOptions(
-    head="align",
-    negatives="broad",
-    fakes=42,
-    optimiser="adamw",
-    rate=6e-3,
-    schedule="linear",
-    batch=64,
-    epochs=8,
-    patience=8,
-)
+DOCUMENTS = 500  # of each
+OPTIONS = TrainingOptions(head="aspects", optimiser="adamw", batch=16, epochs=12)
 
 
 def main() -> None:
-    data = read_pairs([str(data_folder() / "corpora" / source["name"]) for source in SOURCES])
+    data = read_pairs([str(data_folder() / "corpora" / source["name"]) for source in SOURCES], limit=DOCUMENTS)
     output = work_folder() / "shipped"
-    model = train(data, output, OPTIONS, sources=SOURCES, vectors=work_folder() / "vectors", progress=True)
+    model = train(data, output, OPTIONS, sources=SOURCES, progress=True)
     home = Path(movers.quality.__file__).parent / "shipped"
     home.mkdir(exist_ok=True)
     for path in output.iterdir():

@@ -18,9 +18,9 @@ _CITATION = """\
 """
 
 _DESCRIPTION = """\
-Reference-free summary quality scores a summary against its source document; no reference summary is needed. A small
-model, trained on good summaries and on artificially corrupted ones, aligns the sentences and words of the summary with
-those of the document and rates support, coverage, redundancy and language. Scores lie between 0 and 1.
+Reference-free summary quality scores a summary against its source document; no reference summary is needed. It rates
+three aspects: faithfulness (is what the summary says in the document), coverage (does it say what matters) and fluency
+(is its language sound), each between 0 and 1, and combines them into one score.
 """
 
 # From "Args:" to "Returns:" written by `make cards`.

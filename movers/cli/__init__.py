@@ -53,26 +53,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("MOVERS_DEBUG"):
             raise
         print(f"movers: error: {error}", file=sys.stderr)
-        return _end(2)
+        return _end(argv is None, 2)
     except KeyboardInterrupt:
         print("movers: interrupted", file=sys.stderr)
-        return _end(130)
+        return _end(argv is None, 130)
     except SystemExit as exit:  # terminated
-        raise SystemExit(_end(int(str(exit.code)))) from None
+        raise SystemExit(_end(argv is None, int(str(exit.code)))) from None
     except BrokenPipeError:  # the reader of our output wants no more: `movers … | head`
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
         return 141
 
 
-def _end(code: int) -> int:
+def _end(alone: bool, code: int) -> int:
     """The exit code of a run that ends early; what it was writing is removed by now.
 
-    The interpreter would wait for threads that are still solving, which may take minutes: then the process ends here.
+    The interpreter would wait for threads that are still solving, which may take minutes: then the process ends here,
+    if it is `alone`, run for the command line and nothing else.
     """
     from movers.threads import solvers_at_work
 
-    if solvers_at_work():
+    if alone and solvers_at_work():
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()

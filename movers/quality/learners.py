@@ -6,8 +6,7 @@ This module imports torch; import it late.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from movers import io
 from movers.encoders import load_encoder
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
-from movers.quality.alignment import Floats, align
 from movers.quality.cross import CrossEncoder, load_cross_encoder
 from movers.quality.data import Pair
 from movers.quality.faults import Sample
-from movers.quality.heads import AlignHead, Head, Loss, PairInput, build_head, sample_losses
+from movers.quality.heads import Head, Loss, PairInput, build_head, sample_losses
+from movers.quality.joins import JoinLearner
 from movers.quality.store import StoreKind, VectorStore
 from movers.quality.units import TextVectors, reading_window, split_units
 from movers.texts import is_visible
@@ -82,7 +80,7 @@ class SampleLearner(abc.ABC):
 
     def __init__(self, options: TrainingOptions, samples: Samples) -> None:
         self._options = options
-        self._samples = samples
+        self.samples = samples
         # the paper: cross-entropy for pairing (and for mixtures, with soft labels), square error for one mutation
         self._loss: Loss = "squared_error" if options.negatives in ("add", "delete", "replace") else "cross_entropy"
 
@@ -100,7 +98,7 @@ class SampleLearner(abc.ABC):
 
     def batches(self, epoch: int) -> list[list[Sample]]:
         """Shuffled batches of samples of similar length (sorted inside pools of 16 batches)."""
-        samples, size = self._samples["train"], self._options.batch
+        samples, size = self.samples["train"], self._options.batch
         rng = np.random.default_rng([self._options.seed, epoch, 1])
         order = [samples[place] for place in rng.permutation(len(samples))]
         batches = []
@@ -122,17 +120,17 @@ class SampleLearner(abc.ABC):
             float(score) if is_visible(sample.summary) else 0.0 for score, sample in zip(scores, samples, strict=True)
         ]
 
+    def test(self) -> dict[str, float]:
+        """Measures on the test side."""
+        return evaluate_samples(self.predict(self.samples["test"]), self.samples["test"])
+
     def validate(self) -> dict[str, float]:
-        samples = self._samples["validation"]
+        samples = self.samples["validation"]
         predicted = torch.tensor(self.predict(samples), dtype=torch.float64).clamp(1e-7, 1 - 1e-7)
         labels = torch.tensor([sample.label for sample in samples]).double()
         loss = float(sample_losses(predicted.logit(), labels, self._loss).mean())
         found = evaluate_samples(predicted.tolist(), samples)
         return {"validation_loss": loss, **{f"validation_{name}": value for name, value in found.items()}}
-
-
-_NOTHING = np.zeros((0, 0), np.float32)
-_UNREAD = TextVectors(("",), _NOTHING, _NOTHING, np.zeros(0, np.int64))  # a document that need not be read
 
 
 class VectorLearner(SampleLearner):
@@ -167,61 +165,33 @@ class VectorLearner(SampleLearner):
             "dimension": dimension,
             "lang": lang,
         }
-        if options.head != "align":
-            training = samples["train"]
-            own = [self._summaries[sample.summary] for sample in training if sample.kind == "original"]
-            documents = [self._documents[row] for row in {sample.row for sample in training}]
-            self.config["document_length"] = covering_length(list(map(len, documents)))
-            self.config["summary_length"] = covering_length(list(map(len, own)))
+        training = samples["train"]
+        own = [self._summaries[sample.summary] for sample in training if sample.kind == "original"]
+        documents = [self._documents[row] for row in {sample.row for sample in training}]
+        self.config["document_length"] = covering_length(list(map(len, documents)))
+        self.config["summary_length"] = covering_length(list(map(len, own)))
         self.module = build_head(self.config)
-        tokens = self.module.reads_tokens
-        kind = StoreKind(encoder.identity, dimension, unit, lang, tokens, reading_window(encoder))
+        kind = StoreKind(encoder.identity, dimension, unit, lang, False, reading_window(encoder))
         self._store = VectorStore(vectors / kind.folder_name, kind)
         units = [*self._documents, *self._summaries.values()]
         self._store.fill((part for parts in units for part in parts), encoder, progress=progress)
-        self._features: dict[tuple[int, str], Floats] = {}
         self._document = lru_cache(4096)(self._read_document)  # several samples share a document
-        if isinstance(self.module, AlignHead):
-            self._measure(everything, self.module, progress)
 
     def _read_document(self, row: int) -> TextVectors:
         return self._store.text(self._documents[row][: self.config.get("document_length")])
 
-    def _measure(self, samples: Sequence[Sample], head: AlignHead, progress: bool | None) -> None:
-        """Alignment features of every sample, once; they do not change while the head learns."""
-        row, document = -1, _UNREAD
-        with io.progress_bar(len(samples), desc="align", unit=" pairs", progress=progress) as bar:
-            for sample in samples:
-                bar.update(1)
-                summary = self._store.text(self._summaries[sample.summary])
-                if summary.blank:
-                    continue
-                if sample.row != row:  # samples of a document are neighbours: convert its vectors once
-                    row, stored = sample.row, self._store.text(self._documents[sample.row])
-                    document = replace(stored, tokens=np.asarray(stored.tokens, np.float32))
-                self._features[sample.row, sample.summary] = align(document, summary).features
-        head.calibrate(np.stack(list(self._features.values())))
-
     def inputs(self, samples: Sequence[Sample]) -> list[PairInput]:
         """What the head reads of each sample."""
-        found = []
-        for sample in samples:
-            features = self._features.get((sample.row, sample.summary))
-            # with the features known, the aligning head does not need the document's vectors
-            document = self._document(sample.row) if features is None else _UNREAD
-            found.append(PairInput(document, self._store.text(self._summaries[sample.summary]), features))
-        return found
+        return [
+            PairInput(self._document(sample.row), self._store.text(self._summaries[sample.summary]))
+            for sample in samples
+        ]
 
     def length(self, sample: Sample) -> int:
         return len(sample.summary)
 
     def logits(self, samples: Sequence[Sample]) -> Tensor:
         return self.module(self.module.collate(self.inputs(samples)))
-
-    def loss(self, batch: Sequence[Sample]) -> Tensor:
-        labels = torch.tensor([sample.label for sample in batch])
-        kinds = [sample.kind for sample in batch]
-        return self.module.loss(self.module.collate(self.inputs(batch)), labels, kinds, self._loss)
 
 
 class CrossLearner(SampleLearner):
@@ -252,9 +222,16 @@ class CrossLearner(SampleLearner):
 
 
 def build_learner(
-    options: TrainingOptions, pairs: Sequence[Pair], samples: Samples, vectors: Path, progress: bool | None
-) -> VectorLearner | CrossLearner:
-    """The learner for the unit that the options name."""
+    options: TrainingOptions,
+    pairs: Sequence[Pair],
+    sides: Mapping[str, list[int]],
+    samples: Samples,
+    vectors: Path,
+    progress: bool | None,
+) -> VectorLearner | CrossLearner | JoinLearner:
+    """The learner for the unit and head that the options name."""
     if options.unit == "cross":
         return CrossLearner(options, pairs, samples)
+    if options.head == "aspects":
+        return JoinLearner(options, pairs, sides, progress)
     return VectorLearner(options, pairs, samples, vectors, progress)

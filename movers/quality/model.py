@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from movers import io
 from movers.encoders.cache import folder_digest
@@ -19,14 +19,17 @@ from movers.version import VERSION
 if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
     from movers.quality.heads import Head
+    from movers.quality.joins import JoinNetwork
+
+    Module: TypeAlias = Head | CrossEncoder | JoinNetwork
 
 __all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "find_model", "load_model",
            "save_model"]  # fmt: skip
 
 #: The name of the model that comes with the package.
 SHIPPED = "shipped"
-HeadName = Literal["fc", "cnn", "lstm", "align"]
-_FORMAT = 2  # 1 had the weights of the features on another scale
+HeadName = Literal["fc", "cnn", "lstm", "aspects"]
+_FORMAT = 3  # 2 had one network over all features, without aspects
 # What determines scores: weights, what they mean and, of a cross-encoder, how it reads.
 _SCORING_FILES = ("model.safetensors", "config.json", "transformer.json", "tokenizer/*")
 _METRIC = "reference_free_summary_quality"
@@ -72,7 +75,7 @@ class TrainingRecord(TypedDict, total=False):
 class QualityModel:
     """A head or cross-encoder in evaluation mode; `digest` covers all that determines its scores."""
 
-    module: Head | CrossEncoder
+    module: Module
     config: ModelConfig
     digest: str
     name: str = SHIPPED
@@ -83,7 +86,7 @@ class QualityModel:
         return f"{self.name}@{self.digest[:8]}"
 
 
-def save_model(folder: Path, module: Head | CrossEncoder, config: ModelConfig, record: TrainingRecord) -> QualityModel:
+def save_model(folder: Path, module: Module, config: ModelConfig, record: TrainingRecord) -> QualityModel:
     """Write the folder of a trained module and return the model as it is loaded from there."""
     from safetensors.torch import save
 
@@ -141,11 +144,15 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
                 f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, which movers {VERSION} reads, "
                 f"but {folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
             )
-        module: Head | CrossEncoder
+        module: Module
         if config["unit"] == "cross":
             from movers.quality.cross import load_cross_encoder
 
             module = load_cross_encoder(folder, config["window"])
+        elif config["head"] == "aspects":
+            from movers.quality.joins import JoinNetwork
+
+            module = JoinNetwork(config["dimension"])
         else:
             from movers.quality.heads import build_head
 

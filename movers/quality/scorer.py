@@ -1,9 +1,10 @@
-r"""Reference-free summary quality: a summary against its document(s), without a reference (Bao et al. 2020).
+r"""Reference-free summary quality: a summary against its document(s), without a reference.
 
 .. math:: \mathrm{score}(s, D) = \frac{1}{|D|} \sum_{d \in D} f(d, s) \qquad f(d, s) \in [0, 1]
 
-f is a trained model, see `movers.quality.heads`; with `doc_reduce="sum"` the sum over the documents is not divided, as
-in the paper. A blank summary scores 0.
+The default f is the mean of three aspects, `faithfulness`, `coverage` and `fluency`, see `movers.quality.aspects`; a
+model of Bao et al. 2020 is a network over vectors, see `movers.quality.heads`. With `doc_reduce="sum"` the sum over the
+documents is not divided, as in the paper. A blank summary scores 0.
 
 Reference: F. S. Bao et al. End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization.
 arXiv:2005.06377, 2020.
@@ -11,7 +12,6 @@ arXiv:2005.06377, 2020.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +22,7 @@ import numpy as np
 from movers.encoders import Encoder, load_encoder
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
-from movers.quality.alignment import align
+from movers.quality.aspects import ASPECTS, measure_aspects
 from movers.quality.model import QualityModel, find_model, load_model
 from movers.quality.units import TextVectors, encode_texts, reading_window
 from movers.scores.engine import Comparison, PairMetric, run
@@ -170,45 +170,38 @@ def _placed(model: QualityModel, device: str | None, dtype: str) -> CrossEncoder
 def compare_vectors(
     model: QualityModel, pairs: Sequence[tuple[TextVectors, TextVectors]], aligned: bool = False
 ) -> list[Comparison]:
-    """(summary, document) pairs through a head, all in one batch: a pass takes as long for one pair as for many."""
+    """(summary, document) pairs, all in one pass of the network: it takes as long for one pair as for many."""
     import torch
 
-    from movers.quality.heads import AlignHead, Head, PairInput
+    from movers.quality.heads import Head, PairInput
+    from movers.quality.joins import JoinNetwork
 
-    head = model.module
-    assert isinstance(head, Head)
+    scoring = model.module
+    parts = dict.fromkeys(ASPECTS, 0.0) if model.config["head"] == "aspects" else {}
     # nothing is no summary of anything, not even of nothing
-    empty = Comparison(0.0, empty=True, alignment={"summary": [], "document": []} if aligned else None)
+    empty = Comparison(0.0, parts, empty=True, alignment={"summary": [], "document": []} if aligned else None)
     found = [empty] * len(pairs)
     places = [place for place, (summary, document) in enumerate(pairs) if not summary.blank and not document.blank]
     if not places:
         return found
-    inputs, alignments = [], []
-    for summary, document in (pairs[place] for place in places):
-        measured = isinstance(head, AlignHead) or (aligned and len(summary.tokens) > 0)
-        alignment = align(document, summary) if measured else None
-        inputs.append(PairInput(document, summary, alignment.features if alignment else None))
-        alignments.append(alignment)
-    with torch.inference_mode():
-        batch = head.collate(inputs)
-        parts = head.parts(batch) if isinstance(head, AlignHead) else ()
-        logits = head.combine(*parts) if isinstance(head, AlignHead) else head(batch)
-        scores = logits.double().sigmoid().tolist()
-    for row, (place, alignment) in enumerate(zip(places, alignments, strict=True)):
-        told: dict[str, object] | None = None
-        if aligned:
-            summary, document = pairs[place]
-            if alignment is None:
+    chosen = [pairs[place] for place in places]
+    if isinstance(scoring, Head):
+        with torch.inference_mode():
+            logits = scoring(scoring.collate([PairInput(document, summary) for summary, document in chosen]))
+        for place, score in zip(places, logits.double().sigmoid().tolist(), strict=True):
+            told: dict[str, object] | None = None
+            if aligned:
+                summary, document = pairs[place]
                 sides = {"summary": summary.units, "document": document.units}
                 told = {side: [{"text": text} for text in units] for side, units in sides.items()}
-            else:
-                told = alignment.describe(summary.units, document.units)
-            if alignment is not None and parts:
-                quality, intact = (float(part[row]) for part in parts)
-                told["alignment_quality"] = 1 / (1 + math.exp(-quality))
-                told["intact"] = intact
-                told["features"] = alignment.named_features
-        found[place] = Comparison(scores[row], alignment=told)
+            found[place] = Comparison(score, alignment=told)
+        return found
+    assert isinstance(scoring, JoinNetwork)
+    broken = scoring.broken([summary for summary, _ in chosen])
+    for place, (summary, document), joins in zip(places, chosen, broken, strict=True):
+        aspects = measure_aspects(document, summary, joins)
+        told = aspects.describe(summary.units, document.units) if aligned else None
+        found[place] = Comparison(aspects.score, {name: getattr(aspects, name) for name in ASPECTS}, alignment=told)
     return found
 
 
@@ -230,13 +223,18 @@ def reference_free_summary_quality(
     -------
     dict
         `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` and `n_truncated` (always 0:
-        nothing is filtered or cut), and with `return_alignment` `alignments`: for each summary a list, one entry per
-        document, of which summary sentences the document supports and which of its sentences are covered.
+        nothing is filtered or cut); with the shipped model `faithfulness`, `coverage` and `fluency`, one float per
+        summary; and with `return_alignment` `alignments`: for each summary a list, one entry per document, of which
+        summary sentences the document supports, what in them it does not have, and which of its sentences are covered.
 
     >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
     >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]
     >>> good, bad = reference_free_summary_quality(summaries, [document] * 2)["scores"]
     >>> good > bad
+    True
+    >>> wrong = "Rain fell and the river flooded Manchester."
+    >>> truth, invention = reference_free_summary_quality([summaries[0], wrong], [document] * 2)["faithfulness"]
+    >>> truth - invention > 0.2
     True
     """
     name = "reference_free_summary_quality"

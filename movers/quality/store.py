@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from movers import io
 from movers.encoders import Encoder
@@ -34,7 +35,7 @@ class StoreKind:
     dimension : length of the vectors
     unit : "words" or "sentences"
     lang : language of the rules that split texts into units
-    tokens : whether the tokens inside the units are stored too
+    tokens : whether the tokens inside the units are stored too, with their ids
     window : tokens that the encoder reads at once; None for static vectors
     """
 
@@ -44,7 +45,7 @@ class StoreKind:
     lang: str
     tokens: bool
     window: int | None
-    format: int = 3  # 2 had one vector for all unknown pieces
+    format: int = 4  # 3 had no ids of tokens
 
     @property
     def folder_name(self) -> str:
@@ -67,7 +68,7 @@ class VectorStore:
         self.folder = folder
         self.kind = kind
         self._places: dict[bytes, tuple[int, int]] = {}
-        self._parts: list[tuple[Array, Array, Array]] = []
+        self._parts: list[tuple[Array, Array, NDArray[np.int64], NDArray[np.int32]]] = []
         for path in sorted(folder.glob("part-*.arrow")):
             self._open(path)
 
@@ -99,7 +100,8 @@ class VectorStore:
         offsets = np.asarray(table.column("tokens").chunk(0).offsets) // self.kind.dimension
         for row, key in enumerate(table.column("key").to_pylist()):
             self._places[key] = (len(self._parts), row)
-        self._parts.append((vectors, tokens, offsets))
+        ids = table.column("ids").chunk(0).values.to_numpy(zero_copy_only=True)
+        self._parts.append((vectors, tokens, offsets, ids))
 
     def add(self, units: Sequence[tuple[str, UnitVectors]]) -> None:
         """Write one more file."""
@@ -108,10 +110,12 @@ class VectorStore:
         half = pyarrow.float16()
         keys = [_key(text) for text, _ in units]
         tokens = [u.tokens.astype(np.float16).ravel() if self.kind.tokens else _NO_TOKENS for _, u in units]
+        ids = [u.ids.astype(np.int32) if self.kind.tokens else _NO_TOKENS.astype(np.int32) for _, u in units]
         columns = {
             "key": pyarrow.array(keys, pyarrow.binary(16)),
             "vector": pyarrow.array([u.vector.astype(np.float16) for _, u in units], pyarrow.list_(half)),
             "tokens": pyarrow.array(tokens, pyarrow.large_list(half)),
+            "ids": pyarrow.array(ids, pyarrow.large_list(pyarrow.int32())),
         }
         table = pyarrow.table(columns).replace_schema_metadata({_HEADER: json.dumps(asdict(self.kind)).encode()})
         sink = pyarrow.BufferOutputStream()
@@ -126,8 +130,9 @@ class VectorStore:
     def get(self, unit: str) -> UnitVectors:
         """Vectors of a stored unit, as views of the mapped file (float16)."""
         part, row = self._places[_key(unit)]
-        vectors, tokens, offsets = self._parts[part]
-        return UnitVectors(vectors[row], tokens[offsets[row] : offsets[row + 1]])
+        vectors, tokens, offsets, ids = self._parts[part]
+        kept = slice(offsets[row], offsets[row + 1])
+        return UnitVectors(vectors[row], tokens[kept], ids[kept].astype(np.int64))
 
     def text(self, units: Sequence[str]) -> TextVectors:
         """A text of stored units."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from movers import training
 from movers.encoders import load_static
@@ -25,6 +25,11 @@ _COMMAND = "train quality"
 class TrainingOptions(training.LoopOptions):
     """Hyperparameters; saved with the model."""
 
+    recipe: Literal["paper"] | None = option(
+        None,
+        "`paper` trains as Bao et al. do: all four kinds of negative samples of every document, RMSProp, patience 3; "
+        "head `fc` unless another is named",
+    )
     encoder: str = option("all-MiniLM-L6-v2", "encoder of words or sentences; any name that metrics accept as `model`")
     unit: Unit | None = option(
         None,
@@ -32,7 +37,7 @@ class TrainingOptions(training.LoopOptions):
         "`sentences`, or `words` with a static encoder",
     )
     head: HeadName | None = option(
-        None, "network over the vectors; by default `align`, `lstm` for words, and always `fc` for `cross`"
+        None, "network over the vectors; by default `aspects`, `lstm` for words, and always `fc` for `cross`"
     )
     negatives: Negatives = option("mix", "kinds of negative samples")
     fakes: int = option(1, "negative samples per document")
@@ -41,11 +46,16 @@ class TrainingOptions(training.LoopOptions):
 
     def settle(self, metric: str) -> Self:
         super().settle(metric)
+        if self.recipe == "paper":
+            paper = replace(self, recipe=None, negatives="mix", fakes=4, optimiser="rmsprop", patience=3)
+            if self.head == "aspects":
+                raise InputError(f"{metric}: recipe: 'paper' has head 'fc', 'cnn' or 'lstm', but got 'aspects'")
+            return replace(replace(paper, head=self.head or "fc").settle(metric), recipe="paper")
         unit: Unit = self.unit or ("sentences" if load_static(self.encoder) is None else "words")
-        usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "align"}
+        usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "aspects"}
         head = self.head or usual[unit]
-        if unit == "words" and head == "align":
-            raise InputError(f"{metric}: head: 'align' needs sentences; with unit='words' use 'fc', 'cnn' or 'lstm'")
+        if unit == "words" and head == "aspects":
+            raise InputError(f"{metric}: head: 'aspects' needs sentences; with unit='words' use 'fc', 'cnn' or 'lstm'")
         if unit == "cross" and head != "fc":
             raise InputError(f"{metric}: head: unit='cross' always has 'fc', but got {head!r}")
         return replace(self, unit=unit, head=head)
@@ -104,7 +114,7 @@ def train(
     QualityModel
         The model of the best epoch, as it was saved.
     """
-    from movers.quality.learners import build_learner, evaluate_samples
+    from movers.quality.learners import build_learner
 
     given = options or TrainingOptions()
     options = TrainingOptions.parse(_COMMAND, {item.name: getattr(given, item.name) for item in fields(given)})
@@ -114,11 +124,13 @@ def train(
     work = training.claim_folder(_COMMAND, output, asdict(options), digest)
     split = split_pairs(pairs, options.lang)
     sides = split_rows(pairs, options.seed)
-    samples = draw_samples(split, sides, options)
+    samples = draw_samples(split, sides, options) if options.head != "aspects" else {}
     with training.seeded(options.seed):
-        learner = build_learner(options, split, samples, Path(vectors or work / "vectors"), progress)
+        learner = build_learner(options, split, sides, samples, Path(vectors or work / "vectors"), progress)
         checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
-        curve = training.fit(_COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress)
+        curve = training.fit(  # type: ignore[misc]
+            _COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress
+        )
     return save_model(
         output,
         learner.module,
@@ -126,11 +138,11 @@ def train(
         {
             "data": {"digest": digest, "documents": len(pairs), "sources": [dict(source) for source in sources]},
             "sides": {name: len(rows) for name, rows in sides.items()},
-            "samples": {name: len(made) for name, made in samples.items()},
+            "samples": {name: len(made) for name, made in learner.samples.items()},
             "options": asdict(options),
             "parameters": sum(value.numel() for value in learner.module.parameters() if value.requires_grad),
             "curve": curve,
-            "test": evaluate_samples(learner.predict(samples["test"]), samples["test"]),
+            "test": learner.test(),
             "environment": training.environment(),
         },
     )

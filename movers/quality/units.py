@@ -1,15 +1,16 @@
 """Texts → units (sentences or words) → vectors; each distinct unit is encoded once.
 
 Bao et al. 2020, sections 2.1 and 3.2, turn texts into vectors in three ways: static vectors of *words*, vectors of
-*sentences*, and a *cross* encoder that reads document and summary together (see `movers.quality.cross`). The aligning
-head also reads the tokens inside the sentences; they come from the same forward pass.
+*sentences*, and a *cross* encoder that reads document and summary together (see `movers.quality.cross`). The aspects
+(`movers.quality.aspects`) also read the tokens inside the sentences; they come from the same forward pass.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from movers.encoders.checks import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.encoders.windows import group_when_complete
+from movers.quality.facts import WordTable
 from movers.texts import WordRules, is_visible, split_sentences
 from movers.transport import unit_rows
 
@@ -59,19 +61,20 @@ class SentenceAndTokens(Aggregation):
 
 @dataclass(frozen=True)
 class UnitVectors:
-    """A sentence (or word) as a (d,) vector of length 1 and its (t, d) token vectors of length 1.
+    """A sentence (or word) as a (d,) vector of length 1, its (t, d) token vectors of length 1 and their (t,) ids.
 
     Words have t = 0. Special tokens count in the vector and are left out of the tokens.
     """
 
     vector: Array
     tokens: Array
+    ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     unknown: bool = False
 
 
 @dataclass(frozen=True)
 class TextVectors:
-    """A text as (n, d) vectors of its units, (t, d) token vectors and the (t,) number of each token's unit.
+    """A text as (n, d) vectors of its units, (t, d) token vectors, their (t,) ids and the number of their unit.
 
     `unknown` tells that the encoder does not know all words or pieces of the text.
     """
@@ -80,11 +83,26 @@ class TextVectors:
     vectors: Array
     tokens: Array
     owners: NDArray[np.int64]
+    ids: NDArray[np.int64]
     unknown: bool = False
 
     @property
     def blank(self) -> bool:
         return not self.units
+
+    @cached_property
+    def words(self) -> WordTable:
+        """The words of its sentences."""
+        return WordTable.of(self.units)
+
+    @cached_property
+    def joins(self) -> NDArray[np.int64]:
+        """Each token and the next as one number; every sentence also has a join at its beginning and at its end."""
+        found = []
+        for unit in range(len(self.units)):
+            ids = self.ids[self.owners == unit] + 1  # 0 stands for the edge of a sentence
+            found.append((np.r_[0, ids] << 32) | np.r_[ids, 0])
+        return np.concatenate(found)
 
 
 def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
@@ -124,26 +142,27 @@ def encode_units(
             vectors, known = known_vectors(encoder, list(units))  # an unknown word is the zero vector
             no_tokens = np.zeros((0, vectors.shape[1]), np.float32)
             for index, vector in enumerate(unit_rows(vectors)):
-                yield index, UnitVectors(vector, no_tokens, not known[index])
+                yield index, UnitVectors(vector, no_tokens, unknown=not known[index])
         return
     found = encoder.encode(units, SentenceAndTokens(), batch_tokens=batch_tokens, window=encoder.sentence_window)
     for index, encoded in checked_texts(encoder, units, found):
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
-        tokens = encoded.vectors[~encoded.tokens.special, half:]
+        kept = ~encoded.tokens.special
+        tokens, ids = unit_rows(encoded.vectors[kept, half:]), encoded.tokens.ids[kept]
         unknown = bool(encoded.tokens.unknown.any())
-        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), unit_rows(tokens), unknown)
+        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, ids, unknown)
 
 
 def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int = 0) -> TextVectors:
     """Put the vectors of a text's units together."""
     if not parts:
         empty = np.zeros((0, dimension), np.float32)
-        return TextVectors((), empty, empty, np.zeros(0, np.int64))
+        return TextVectors((), empty, empty, np.zeros(0, np.int64), np.zeros(0, np.int64))
     owners = np.repeat(np.arange(len(parts)), [len(part.tokens) for part in parts])
     vectors = np.stack([part.vector for part in parts]).astype(np.float32)
-    tokens = np.concatenate([part.tokens for part in parts])
-    return TextVectors(tuple(units), vectors, tokens, owners, any(part.unknown for part in parts))
+    tokens, ids = np.concatenate([part.tokens for part in parts]), np.concatenate([part.ids for part in parts])
+    return TextVectors(tuple(units), vectors, tokens, owners, ids, any(part.unknown for part in parts))
 
 
 def encode_texts(

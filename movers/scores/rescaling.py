@@ -84,7 +84,7 @@ def rescaled(metric: Metric) -> Metric:
         label = ",".join(f"{value!r}" for value in baseline.values())
     # Scores are divided by 1 − b: a baseline of 1, or of no number at all, would make no number of them.
     if not all(math.isfinite(value) and value < 1.0 for value in baseline.values()):
-        raise InputError(f"{metric.name}: rescale: expected a baseline of numbers below 1, but got {baseline}")
+        raise InputError(f"{metric.name}: rescale: expected numbers below 1, but got {baseline}")
     head, version = metric.signature.rsplit("|", 1)
     return replace(metric, baseline=baseline, signature=f"{head}|baseline:{label}|{version}")
 

@@ -1,0 +1,149 @@
+r"""What is good about a summary: faithfulness, coverage, fluency, and the score they give together.
+
+With the token match :math:`t` (best cosine in the document) and the joins (a token and the next) of a sentence j:
+
+.. math::
+    \mathrm{faithfulness} &= \sum_j w_j \, \tfrac12 \Big(\frac{\bar t_j - t_0}{1 - t_0} + \kappa_j\Big)
+        \Big(1 - \tfrac13\Big)^{u_j} \\
+    \mathrm{coverage} &= \tfrac12\, c_{words} + \tfrac12 \sum_i v_i \max_j s_j \cdot d_i \\
+    \mathrm{fluency} &= \exp\Big(-6 \big(b + \tfrac12 (1 - \bar t) + \tfrac1{20} e + \tfrac1{10} r_4
+        + \tfrac12 r_1\big)\Big) \\
+    \mathrm{score} &= \sqrt[3]{\mathrm{faithfulness} \cdot \mathrm{coverage} \cdot \mathrm{fluency}}
+        \cdot (1 - r_2) \cdot \mathrm{brevity}
+
+* :math:`w_j` is the sentence's share of the tokens, :math:`\kappa_j` the share of its joins that the document has too,
+  :math:`u_j` the number of its names, numbers and negations that the document does not have, or of its other new words
+  with a token below :math:`t_0`, whichever is more; :math:`t_0 = 0.45` is what the tokens of unrelated texts have;
+* :math:`c_{words}` is the share of the document's words that the summary has, :math:`v_i` how much a sentence of the
+  document matters;
+* :math:`b` is the mean over the joins of the probability that a join is broken (a small network,
+  `movers.quality.joins`), 0 where the document has the join; :math:`e` the same for the ends of sentences alone;
+* :math:`r_k` is the share of repeated runs of k words (:math:`r_1`: of short runs that follow themselves at once);
+  `brevity` is 1 up to half of the document's length or 300 characters, and falls to a twentieth for a whole copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from movers.quality.alignment import Floats, SummaryAlignment, align
+from movers.quality.facts import repeated_share, split_words, unknown_facts
+from movers.quality.units import TextVectors
+
+__all__ = ["ASPECTS", "Aspects", "measure_aspects"]
+
+#: In the order in which results have them.
+ASPECTS = ("faithfulness", "coverage", "fluency")
+_UNRELATED = 0.45  # mean token match of a summary with another document
+_CUT = 1 / 3  # what a sentence loses of its faithfulness with each unknown fact
+_SHARPNESS = 6.0  # of fluency
+_STRANGE = 0.5  # what tokens in a context that the document does not have cost
+
+
+@dataclass(frozen=True)
+class Aspects:
+    """The aspects of a summary, each in [0, 1], and of each of its sentences.
+
+    Attributes
+    ----------
+    faithfulness, coverage, fluency : float
+    repeated : float
+        Share of the pairs of words that the summary had before.
+    brevity : float
+        1 unless the summary is longer than half of its document.
+    sentences : (m,) faithfulness of each sentence
+    unknown : for each sentence, its names, numbers and negations that the document does not have
+    alignment : SummaryAlignment
+    """
+
+    faithfulness: float
+    coverage: float
+    fluency: float
+    repeated: float
+    brevity: float
+    sentences: Floats
+    unknown: tuple[list[str], ...]
+    alignment: SummaryAlignment
+
+    @property
+    def score(self) -> float:
+        mean = (self.faithfulness * self.coverage * self.fluency) ** (1 / 3)
+        return mean * (1 - self.repeated) * self.brevity
+
+    def describe(self, summary: Sequence[str], document: Sequence[str]) -> dict[str, object]:
+        """The alignment, with each sentence's faithfulness and unknown facts, and what lowered the score beyond it."""
+        told = self.alignment.describe(summary, document)
+        for entry, value, unknown in zip(told["summary"], self.sentences.tolist(), self.unknown, strict=True):
+            entry.update(faithfulness=value, unknown=unknown)
+        return {**told, "repeated": self.repeated, "brevity": self.brevity}
+
+
+def measure_aspects(document: TextVectors, summary: TextVectors, broken: Floats) -> Aspects:
+    """Aspects of a summary; `broken` has the (t + m,) probabilities that its joins are broken."""
+    found = align(document, summary)
+    sizes = np.bincount(summary.owners, minlength=len(summary.units))
+    of_join = np.repeat(np.arange(len(sizes)), sizes + 1)
+    match = np.bincount(summary.owners, found.token_match, minlength=len(sizes)) / np.maximum(sizes, 1)
+    known = np.bincount(of_join, found.known_joins) / (sizes + 1)
+    unknown = tuple(unknown_facts(sentence, document.words) for sentence in summary.words.sentences)
+    alien = np.bincount(summary.owners, found.token_match < _UNRELATED, minlength=len(sizes))
+    # an alien token counts only beside a word that the document does not have, and not a second time for a name
+    new = [sum(not document.words.has(word) for word in words) for words in summary.words.sentences]
+    faults = np.maximum([len(facts) for facts in unknown], np.minimum(alien, new))
+    base = (np.clip((match - _UNRELATED) / (1 - _UNRELATED), 0, 1) + known) / 2
+    sentences = np.where(sizes > 0, base, 0.0) * (1 - _CUT) ** faults
+    shares = sizes / max(1, sizes.sum())
+
+    nearest = np.clip(found.coverage, 0, 1)
+    coverage = (document.words.covered_by(summary.words) + float(found.weights @ nearest)) / 2
+
+    text = " ".join(summary.units)
+    unseen = broken * ~found.known_joins
+    ends = np.cumsum(sizes + 1) - 1
+    damage = (
+        float((np.bincount(of_join, unseen) / (sizes + 1)) @ shares)
+        + _STRANGE * (1 - float(match @ shares))
+        + float(broken[ends].mean()) / 20
+        + repeated_share(text, 4) / 10
+        + _stutter(text) / 2
+    )
+    return Aspects(
+        float(sentences @ shares),
+        min(1.0, coverage),
+        float(np.exp(-_SHARPNESS * damage)),
+        repeated_share(text),
+        _brevity(sum(map(len, summary.units)), sum(map(len, document.units))),
+        sentences,
+        unknown,
+        found,
+    )
+
+
+def _brevity(summary: int, document: int) -> float:
+    """1 for a summary of up to half of the document's length or 300 characters, falling to 1/20 towards a whole copy.
+
+    >>> _brevity(300, 350), _brevity(500, 1000), _brevity(750, 1000), _brevity(1000, 1000)
+    (1.0, 1.0, 0.5, 0.05)
+    """
+    allowed = max(document / 2, 300)
+    if summary <= allowed or document <= allowed:
+        return 1.0
+    return max(0.05, (document - summary) / (document - allowed))
+
+
+def _stutter(text: str) -> float:
+    """Share of the words at which the last one, two or three words are said again at once.
+
+    >>> _stutter("the dog the dog ran ran")
+    0.3333333333333333
+    """
+    words = split_words(text)
+    again = sum(
+        words[place : place + size] == words[place + size : place + 2 * size]
+        for size in (1, 2, 3)
+        for place in range(len(words) - 2 * size + 1)
+    )
+    return again / max(1, len(words))
