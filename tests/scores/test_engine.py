@@ -27,6 +27,7 @@ from movers.scores.engine import (
     score_stream,
 )
 from movers.scores.options import RunOptions
+from movers.scores.result import corpus_score
 from movers.threads import one_blas_thread
 from movers.weights import Corpus
 
@@ -299,6 +300,28 @@ def test_a_text_is_freed_when_its_last_pair_is_compared() -> None:
 def test_a_block_is_scored_on_the_callers_thread_without_a_pool() -> None:
     examples = score_block(lengths(), ROWS)
     assert collect(lengths(), examples)["scores"] == [2.0, 0.5, 3.0, 1.0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Averaging(RunOptions):
+    average: str = "distances"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distant(Least):
+    """A score that is a function of a distance."""
+
+    def similarity(self, distance: float) -> float:
+        return 1 / (1 + distance)
+
+
+def test_a_corpus_is_as_similar_as_its_mean_distance_and_rows_without_one_count_with_their_scores() -> None:
+    scores, distances = [0.5, 0.25, 0.8], [1.0, None, 3.0]
+    of_distances = Distant(name="", signature="", options=Averaging())
+    assert corpus_score(of_distances, scores, distances) == pytest.approx((2 * (1 / 3) + 0.25) / 3)
+    assert corpus_score(of_distances, [0.25, 0.75], [None, None]) == 0.5
+    of_scores = Distant(name="", signature="", options=Averaging(average="scores"))
+    assert corpus_score(of_scores, scores, distances) == pytest.approx(1.55 / 3)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
