@@ -32,17 +32,25 @@ TIMEOUT = 300.0  # seconds; an edit that makes a loop endless is caught too
 TESTS: dict[str, list[str]] = {
     "movers/transport.py": ["tests/test_transport.py"],
     "movers/weights.py": ["tests/test_weights.py", "tests/scores/test_clark.py"],
-    "movers/scores/bags.py": ["tests/scores/test_clark.py"],
-    "movers/scores/bertscore.py": ["tests/scores/test_bertscore.py"],
-    "movers/scores/clark.py": ["tests/scores/test_clark.py"],
-    "movers/scores/engine.py": ["tests/scores/test_engine.py"],
+    "movers/scores/bags.py": ["tests/scores/test_bags.py"],
+    "movers/scores/bertscore.py": ["tests/scores/test_options.py", "tests/scores/test_bertscore.py"],
+    "movers/scores/clark.py": [
+        "tests/scores/test_clark.py",
+        "tests/scores/test_engine.py",
+        "tests/scores/test_readable.py",
+    ],
+    "movers/scores/clark_options.py": ["tests/scores/test_options.py", "tests/scores/test_readable.py"],
+    "movers/scores/metric.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
+    "movers/scores/engine.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
+    "movers/scores/languages.py": ["tests/scores/test_languages.py"],
     "movers/scores/lexicon.py": ["tests/scores/test_lexicon.py", "tests/scores/test_clark.py"],
-    "movers/scores/moverscore.py": ["tests/scores/test_moverscore.py"],
-    "movers/scores/options.py": ["tests/scores/test_options.py"],
-    "movers/scores/rescaling.py": ["tests/scores/test_bertscore.py"],
+    "movers/scores/moverscore.py": ["tests/scores/test_moverscore.py", "tests/scores/test_papers.py"],
+    "movers/scores/options.py": ["tests/scores/test_options.py", "tests/scores/test_readable.py"],
+    "movers/scores/rescaling.py": ["tests/scores/test_readable.py", "tests/scores/test_bertscore.py"],
+    "movers/scores/result.py": ["tests/scores/test_engine.py", "tests/scores/test_readable.py"],
     "movers/scores/tensors.py": ["tests/scores/test_tensors.py"],
     "movers/scores/tokens.py": ["tests/scores/test_tokens.py", "tests/scores/test_moverscore.py"],
-    "movers/scores/words.py": ["tests/scores/test_clark.py"],
+    "movers/scores/words.py": ["tests/scores/test_clark.py", "tests/scores/test_readable.py"],
 }
 
 # Edits that change nothing a user could see: (file, function, edit) → why.
@@ -50,6 +58,7 @@ _THREAD = "decides only on which thread something is computed"
 _ROOM = "decides only how many cost matrices are in memory at a time"
 _EXACT = "another bound takes the exact way, by the difference itself, more or less often"
 _SINGLE = "single precision as single precision is itself"
+_KEPT = "decides only how much is remembered"
 _MEAN = "the harmonic mean is symmetric"
 _FLOW = "the one-to-one alignment does not depend on masses; zero masses are equal ones a few lines later"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
@@ -63,10 +72,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
             "not isinstance(self.reader, StaticReader) → isinstance(self.reader, StaticReader)",
             _THREAD,
         ),
-        ("scores/engine.py", "PairMetric.overlaps", "True → False", _THREAD),
-        ("scores/engine.py", "score_stream", "threads > 1 → threads >= 1", _THREAD),
-        ("scores/engine.py", "score_stream", "if threads > 1 → if not threads > 1", _THREAD),
-        ("scores/engine.py", "score_stream", "1 → 2", _THREAD),
+        ("scores/metric.py", "PairMetric.overlaps", "True → False", _THREAD),
+        ("scores/engine.py", "score_stream", "1 → 2", "moves the progress bar only"),
         ("scores/engine.py", "_Block._compare_prepared", "0 → 1", _ROOM),
         ("scores/engine.py", "_Block._compare_prepared", "size >= _GROUP → size > _GROUP", _ROOM),
         ("scores/engine.py", "_Block.read_and_compare", "len(ready) >= _CHUNK → len(ready) > _CHUNK", _ROOM),
@@ -79,6 +86,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ),
         ("scores/tensors.py", "_shares", "np.ones(len(i)) → np.zeros(len(i))", _FLOW),
         ("scores/tensors.py", "_shares", "np.ones(len(j)) → np.zeros(len(j))", _FLOW),
+        ("scores/bertscore.py", "emd_scores", "1.0 → 1.5", "a constant added to all costs moves no mass elsewhere"),
+        ("scores/rescaling.py", "_unrelated_examples", "len(_known) > _KEPT → len(_known) >= _KEPT", _KEPT),
+        ("transport.py", "emd_of_normalised", "costs.sum() → costs.mean()", "both are finite where all costs are"),
         ("transport.py", "pairwise_distances", "0.0 → 0.5", _EXACT),
         ("transport.py", "pairwise_distances", "x_square.max(initial=0.0) → x_square.min(initial=0.0)", _EXACT),
         ("transport.py", "pairwise_distances", "y_square.max(initial=0.0) → y_square.min(initial=0.0)", _EXACT),
@@ -229,7 +239,8 @@ def chosen_mutants(per_function: int, limit: int | None, seed: int) -> list[Muta
             found += draw.sample(group, min(per_function, len(group)))
     if limit is not None and limit < len(found):
         found = draw.sample(found, limit)
-    return sorted(mutant for mutant in found if (mutant.file, mutant.function, mutant.edit) not in EQUIVALENT)
+    draw.shuffle(found)  # so that a run that is stopped has tried a fair sample
+    return [mutant for mutant in found if (mutant.file, mutant.function, mutant.edit) not in EQUIVALENT]
 
 
 def mutated(mutant: Mutant, source: str) -> str:
@@ -250,7 +261,7 @@ def mutated(mutant: Mutant, source: str) -> str:
 
 
 def run_tests(copy_root: Path, tests: list[str], log: Path, timeout: float = TIMEOUT) -> int:
-    """Exit code of pytest in a forked process: the libraries are imported already, movers is not."""
+    """Exit code of pytest in a forked process: libraries and encoders are loaded already, what is edited is not."""
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -258,7 +269,6 @@ def run_tests(copy_root: Path, tests: list[str], log: Path, timeout: float = TIM
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         os.chdir(copy_root)
-        sys.path.insert(0, str(copy_root))
         import pytest
 
         code = 1
@@ -286,36 +296,45 @@ def prepare(copy_root: Path) -> None:
     os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy_root), "OMP_NUM_THREADS": "1"}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != ROOT]
+    sys.path.insert(0, str(copy_root))
     import scipy.optimize  # noqa: F401
     import torch
-    import transformers  # noqa: F401
+
+    from movers.encoders import load_encoder  # encoders import nothing that is edited
 
     torch.set_num_threads(1)
-    assert "movers" not in sys.modules
+    for name in ("wordllama", "all-MiniLM-L6-v2"):
+        load_encoder(name)
+    edited = {file.removesuffix(".py").replace("/", ".") for file in TESTS}
+    assert edited.isdisjoint(sys.modules), edited & {*sys.modules}
 
 
 def existing(file: str) -> list[str]:
     return [file, *(test for test in TESTS[file] if (ROOT / test).exists())]
 
 
-def run(mutants: list[Mutant]) -> dict[Mutant, bool]:
-    """For each mutant whether a test failed."""
+def run(mutants: list[Mutant], check: bool) -> dict[Mutant, bool]:
+    """For each mutant whether a test failed; if the run is stopped, for those that were tried.
+
+    check : run the tests without any edit first
+    """
     caught: dict[Mutant, bool] = {}
     with tempfile.TemporaryDirectory(prefix="movers-mutants-") as folder:
         copy_root = Path(folder)
         prepare(copy_root)
         log = copy_root / "log.txt"
         files = dict.fromkeys(test for mutant in mutants for test in existing(mutant.file))
-        if run_tests(copy_root, [*files], log, len(files) * TIMEOUT):
+        if check and run_tests(copy_root, [*files], log, len(files) * TIMEOUT):
             raise SystemExit(f"the tests fail without any edit:\n{log.read_text()[-3000:]}")
-        for number, mutant in enumerate(mutants, 1):
-            begin = time.monotonic()
-            source = (copy_root / mutant.file).read_text(encoding="utf-8")
-            (copy_root / mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
-            caught[mutant] = run_tests(copy_root, existing(mutant.file), log) != 0
-            (copy_root / mutant.file).write_text(source, encoding="utf-8")
-            seconds = time.monotonic() - begin
-            print(f"{number}/{len(mutants)} {seconds:4.0f} s {row(mutant, caught[mutant])}", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            for number, mutant in enumerate(mutants, 1):
+                begin = time.monotonic()
+                source = (copy_root / mutant.file).read_text(encoding="utf-8")
+                (copy_root / mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
+                caught[mutant] = run_tests(copy_root, existing(mutant.file), log) != 0
+                (copy_root / mutant.file).write_text(source, encoding="utf-8")
+                seconds = time.monotonic() - begin
+                print(f"{number}/{len(mutants)} {seconds:4.0f} s {row(mutant, caught[mutant])}", flush=True)
     return caught
 
 
@@ -352,17 +371,21 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="edits in all at most")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--only", default="", metavar="TEXT", help="only edits whose file, function or edit has this")
+    parser.add_argument("--no-check", action="store_true", help="the tests are known to pass without any edit")
     parser.add_argument("--list", action="store_true", help="list the edits, run nothing")
     parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the table to this file")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy and the running tests go too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C, with a report on what was tried
+    missing = {f"movers/scores/{path.name}" for path in (ROOT / "movers" / "scores").glob("[!_]*.py")} - {*TESTS}
+    if missing:
+        raise SystemExit(f"which tests cover {', '.join(sorted(missing))}?")
     mutants = chosen_mutants(options.per_function, options.limit, options.seed)
     mutants = [mutant for mutant in mutants if options.only in f"{mutant.file} {mutant.function} {mutant.edit}"]
     if options.list:
-        print("\n".join(f"{mutant.file}:{mutant.line} {mutant.function}: {mutant.edit}" for mutant in mutants))
+        print("\n".join(f"{mutant.file}:{mutant.line} {mutant.function}: {mutant.edit}" for mutant in sorted(mutants)))
         return
     total = sum(len(all_mutants(file)) for file in TESTS)
-    caught = run(mutants)
+    caught = dict(sorted(run(mutants, check=not options.no_check).items()))
     text = report(caught, total, options.seed)
     print(text)
     if options.output is not None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     from threadpoolctl import LibController, ThreadpoolController
@@ -20,7 +20,6 @@ __all__ = ["CELLS", "CellBudget", "SafeLock", "chunks", "default_threads", "one_
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_POOL = "movers-solver"  # how its threads are called
 
 
 def default_threads() -> int:
@@ -178,13 +177,24 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield part
 
 
+class _Solvers(ThreadPoolExecutor):
+    """A pool that knows what was submitted to any of its kind, and is not done."""
+
+    submitted: ClassVar[weakref.WeakSet[Future[Any]]] = weakref.WeakSet()
+
+    def submit(self, *task: Any, **options: Any) -> Future[Any]:
+        future = super().submit(*task, **options)
+        self.submitted.add(future)
+        return future
+
+
 @contextmanager
 def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
     """Threads to solve in, even if it is one: the calling thread stays free to be interrupted.
 
     After an interrupt nobody waits for what the threads have begun.
     """
-    pool = ThreadPoolExecutor(default_threads() if threads is None else threads, thread_name_prefix=_POOL)
+    pool = _Solvers(default_threads() if threads is None else threads, thread_name_prefix="movers")
     try:
         yield pool
     finally:
@@ -193,7 +203,7 @@ def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
 
 def solvers_at_work() -> bool:
     """Whether threads of a pool are still solving; the interpreter would wait for them before it exits."""
-    return any(thread.name.startswith(_POOL) for thread in threading.enumerate())
+    return any(future.running() for future in list(_Solvers.submitted))
 
 
 def threaded_map(

@@ -80,6 +80,7 @@ def test_the_digest_of_a_table_never_changes() -> None:
     # Signatures of published scores hold these.
     assert IdfTable({"naïve": 1, "a": 2}, 3).digest == IdfTable({"a": 2, "naïve": 1}, 3).digest == "8c92493c"
     assert IdfTable({101: 2, 7: 1}, 3, "tokens", "x").digest == "1964298a"
+    assert IdfTable({2: 1, "b": 1}, 3).digest == IdfTable({"b": 1, 2: 1}, 3).digest  # keys that have no order
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:

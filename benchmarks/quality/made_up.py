@@ -48,7 +48,7 @@ def _of_kind(sentences: list[str], kind: str, document: str) -> list[tuple[int, 
     ]
 
 
-def _pick(values: list, rng: Rng):  # type: ignore[no-untyped-def,type-arg]
+def _pick(values: list, rng: Rng):  # type: ignore[no-untyped-def]
     return values[int(rng.integers(len(values)))] if values else None
 
 
@@ -63,17 +63,21 @@ def make_fault(kind: str, pair: Pair, other: Pair, rng: Rng) -> str | None:
         forbidden = lower if source is other else pair.summary.lower()
         new = _pick([name for name in names if len(name) > 2 and name.lower() not in forbidden], rng)
         found = _pick(_of_kind(own, "name", pair.document), rng)
-        return _swap(own, *found, new) if found and new else None
+        return _swap(own, found[0], found[1], new) if found and new else None
     if kind == "changed number":
         found = _pick(_of_kind(own, "number", pair.document), rng)
         if not found:
             return None
         digits = [str(value) for value in range(3, 3000, 7) if str(value) not in lower]
         words = [word for word in ("eleven", "seventeen", "ninety", "sixty") if word not in lower]
-        return _swap(own, *found, _pick(digits if found[1][0].isdigit() else words or ["nineteen"], rng))
+        return _swap(own, found[0], found[1], _pick(digits if found[1][0].isdigit() else words or ["nineteen"], rng))
     if kind == "negation":
         found = _pick([(n, w) for n, one in enumerate(own) for w in one.split() if w in AUXILIARIES], rng)
-        return _swap(own, *found, f"{found[1]} not") if found and f"{found[1]} not" not in pair.summary else None
+        return (
+            _swap(own, found[0], found[1], f"{found[1]} not")
+            if found and f"{found[1]} not" not in pair.summary
+            else None
+        )
     if kind == "sentence of another document":
         own[int(rng.integers(len(own)))] = _pick(list(other.summary_sentences), rng)
     elif kind == "shuffled words":
@@ -114,10 +118,10 @@ def main() -> None:
     table: dict[str, dict[str, dict[str, float]]] = {}
     for corpus in CORPORA:
         rows = read_pairs(str(data_folder() / "corpora" / f"{corpus}.jsonl.gz"))[-count:]
-        split = [
-            (row, *(tuple(split_units(text, "sentences")) for text in (row.document, row.summary))) for row in rows
-        ]
-        pairs = [Pair(row.document, " ".join(summary), document, summary) for row, document, summary in split]
+        pairs = []
+        for row in rows:
+            document, summary = (tuple(split_units(text, "sentences")) for text in (row.document, row.summary))
+            pairs.append(Pair(row.document, " ".join(summary), document, summary))
         cases = []
         for number, pair in enumerate(pairs):
             for which, kind in enumerate(FAULTS):
@@ -129,8 +133,8 @@ def main() -> None:
         library.add(text for _, pair, fault in cases for text in (pair.document, pair.summary, fault))
         found: dict[str, list[dict[str, float]]] = {kind: [] for kind in FAULTS}
         for kind, pair, fault in cases:
-            document = library.get(pair.document)
-            true, false = compare_vectors(model, [(library.get(text), document) for text in (pair.summary, fault)])
+            source = library.get(pair.document)
+            true, false = compare_vectors(model, [(library.get(text), source) for text in (pair.summary, fault)])
             both = [{"score": one.score, **one.parts} for one in (true, false)]
             found[kind].append({name: (both[0][name] > both[1][name]) + 0.5 * (both[0][name] == both[1][name])
                                 for name in ("score", *ASPECTS)})  # fmt: skip

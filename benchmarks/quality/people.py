@@ -46,7 +46,7 @@ def read_set(name: str, rows: Sequence[Mapping[str, object]], *, grouped: bool =
     return JudgedSet(
         name,
         [(str(row["source"]), str(row["candidate"])) for row in rows],
-        {column: np.array([row["scores"][column] for row in rows], float) for column in columns},  # type: ignore[index]
+        {column: np.array([row["scores"][column] for row in rows], np.float64) for column in columns},  # type: ignore[index]
         list(groups.values()) if grouped else None,
     )
 

@@ -50,9 +50,10 @@ def people(result: dict[str, Any]) -> list[str]:
     ]
     rows = []
     for name in names:
-        columns, sets, means = mean_of(table, name)
+        by_columns, by_sets, means = mean_of(table, name)
         right = table["ranked pairs"][name]["fact"]["right"]
-        rows.append([name, *(number(value) for value in means.values()), number(right), number(columns), number(sets)])
+        ends = (right, by_columns, by_sets)
+        rows.append([name, *(number(value) for value in means.values()), *(number(value) for value in ends)])
     head = ["", *mean_of(table, "score")[2], "ranked pairs", "mean of 12 columns", "mean of 4 sets"]
     lines += table_of(head, rows)
     for judged_set, of in table.items():
@@ -89,13 +90,13 @@ def people(result: dict[str, Any]) -> list[str]:
         ]  # fmt: skip
         lines += table_of(["set left out", "sharpness", "repetition", "coverage", "score on it"], rows)
         scored = {name: row for name, row in chosen.items() if name != "ranked pairs"}
-        columns = sum(row["columns"] for row in scored.values())
-        mean = sum(row["value"] * row["columns"] for row in scored.values()) / columns
+        count = sum(row["columns"] for row in scored.values())
+        mean = sum(row["value"] * row["columns"] for row in scored.values()) / count
         sets: dict[str, list[float]] = {}
         for name, row in scored.items():
             sets.setdefault(name.split(",")[0], []).extend([row["value"]] * row["columns"])
         over_sets = sum(sum(values) / len(values) for values in sets.values()) / len(sets)
-        lines += [f"Mean of {columns} columns {number(mean)}, mean of {len(sets)} sets {number(over_sets)}.", ""]
+        lines += [f"Mean of {count} columns {number(mean)}, mean of {len(sets)} sets {number(over_sets)}.", ""]
     return lines
 
 

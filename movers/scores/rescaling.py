@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from movers.errors import InputError
 from movers.scores.engine import Example, PairMetric, score_block
+from movers.scores.options import PairOptions
 from movers.signature import read_signature
 
 __all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
@@ -44,7 +45,10 @@ def _unrelated_examples(metric: PairMetric[Any]) -> list[Example]:
     found = _known.pop(metric.signature, None)
     if found is None:
         whole = metric.reading_whole()
-        plain = replace(whole, options=replace(whole.options, return_alignment=False, unescape=False))
+        options = replace(whole.options, return_alignment=False, unescape=False)
+        if isinstance(options, PairOptions):  # a bound for the caller's texts, not for ours
+            options = replace(options, max_cells=PairOptions.max_cells)
+        plain = replace(whole, options=options)
         found = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
     _known[metric.signature] = found
     while len(_known) > _KEPT:

@@ -148,7 +148,7 @@ def test_the_command_prints_all_metrics_before_and_after(
     rows = [{"prompt": pair.document, "answer": pair.summary} for pair in sentences(20)]
     data.write_text("\n".join(json.dumps(row) for row in rows))
     command = ["train", "reward", str(models["causal"]), "--data", str(data), "-o", str(tmp_path / "out"), "-q"]
-    assert main([*command, "--reward", "sms", "--new_tokens", "3", "--weight", "0.5"]) == 0
+    assert main([*command, "--reward", "sms", "--new-tokens", "3", "--weight", "0.5"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["metric", "before", "reward"]
     assert {line.split()[0] for line in lines[3:]} >= {"reward", "wms", "sms", "swms", "moverscore", "bertscore_emd"}

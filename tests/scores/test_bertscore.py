@@ -241,9 +241,9 @@ def test_a_hand_computed_transport() -> None:
 
 def test_greedy_weights_are_those_of_each_side() -> None:
     similarity = np.array([[1.0, 0.0], [0.5, 0.25]])
-    assert greedy_scores(similarity, np.array([3.0, 1.0]), np.array([1.0, 4.0]))[:2] == pytest.approx(
-        ((3 * 1.0 + 0.5) / 4, (1.0 + 4 * 0.25) / 5)
-    )
+    precision, recall, flow = greedy_scores(similarity, np.array([3.0, 1.0]), np.array([1.0, 4.0]))
+    assert (precision, recall) == pytest.approx(((3 * 1.0 + 0.5) / 4, (1.0 + 4 * 0.25) / 5))
+    assert flow.tolist() == [[0.75, 0.0], [0.25, 0.0]]  # of the predictions' masses
 
 
 def test_tokens_of_zero_mass_are_left_out_of_sums_and_counts() -> None:
@@ -509,6 +509,9 @@ def test_a_table_of_the_bert_score_package_serves_greedy_alignments(tmp_path: Pa
         movers.bertscore_emd(*texts, **options)
     with pytest.raises(InputError, match="expected columns LAYER, P, R, F with layer 2"):
         movers.bertscore_emd(*texts, alignment="greedy", layer=2, **options)
+    for several in ({"layer": "mean"}, {"model": "wordllama"}):
+        with pytest.raises(InputError, match="is for greedy alignments of one layer"):
+            movers.bertscore_emd(*texts, alignment="greedy", **several, **options)
 
 
 def test_no_warning_comes_of_an_ordinary_call() -> None:

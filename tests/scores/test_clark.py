@@ -406,6 +406,18 @@ def test_cosine_distance_and_unit_vectors_are_what_they_say() -> None:
     assert movers.wms(["cat"], ["dog"], normalize=True)["distances"] == pytest.approx([chord], abs=1e-6)
 
 
+def test_pieces_unknown_to_the_sentence_encoder_are_counted(tiny_bert: Any) -> None:
+    texts = ["red cat ☃", "red cat", "dog"], ["a dog", "a dog", "dog ☃"]
+    with pytest.warns(UserWarning, match="sms: 2 of 3 rows have words or pieces"):
+        assert movers.sms(*texts, sentence_encoder=tiny_bert)["n_unknown"] == 2
+    assert movers.sms(*texts)["n_unknown"] == 0
+
+
+def test_known_words_and_their_sentences_move_alike_whatever_becomes_of_unknown_ones() -> None:
+    plain = scores(movers.swms, TEXTS[:3], TEXTS[3:6], temperature=1.0)
+    assert scores(movers.swms, TEXTS[:3], TEXTS[3:6], temperature=1.0, oov="match") == pytest.approx(plain, abs=1e-9)
+
+
 def test_options_of_reading_decide_what_is_a_unit() -> None:
     words = "old bank sold red boats twice rained heavily".split()
     assert list(weights_of(movers.wms, A, keep_numbers=False)) == words

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +14,20 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 import movers
-from movers.scores.engine import Comparison, PairMetric, collect, score, score_block, score_stream
+from movers.errors import InputError
+from movers.scores.engine import (
+    Comparison,
+    PairMetric,
+    TooLarge,
+    build,
+    check_size,
+    collect,
+    score,
+    score_block,
+    score_stream,
+)
 from movers.scores.options import RunOptions
+from movers.scores.result import corpus_score
 from movers.threads import one_blas_thread
 from movers.weights import Corpus
 
@@ -137,13 +151,13 @@ def test_a_stream_reads_no_more_than_a_block_ahead() -> None:
         nonlocal read
         while True:
             read += 1
-            yield "a" * (1 + read % 5), ["bb", "b"]
+            yield "a" * (1 + read % 5), ["b"]
 
     stream = score_stream(lengths(2), rows())
     assert [next(stream).score for _ in range(3)] == [2.0, 3.0, 4.0]
-    assert read == 512  # 1,024 references
-    assert [next(stream).score for _ in range(509)][-1] == 3.0 and read == 512
-    assert next(stream).score == 4.0 and read == 1024
+    assert read == 1024
+    assert [next(stream).score for _ in range(1021)][-1] == 5.0 and read == 1024
+    assert next(stream).score == 1.0 and read == 2048
     stream.close()  # type: ignore[attr-defined]
 
 
@@ -185,6 +199,71 @@ def test_a_metric_needs_no_more_than_reading_and_comparing() -> None:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading(Least):
+    """Does not know texts that begin with a question mark."""
+
+    def has_unknown(self, text: str) -> bool:
+        return text.startswith("?")
+
+
+def test_rows_with_unknown_words_are_counted_and_warned_about_if_they_are_many() -> None:
+    metric = Reading.build("reading", RunOptions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert score(metric, ["a"] * 10, [["b", "?"], *[["b"]] * 9])["n_unknown"] == 1
+    with pytest.warns(UserWarning, match="reading: 2 of 10 rows have words or pieces"):
+        result = score(metric, ["a"] * 10, [["?", "?"], ["?"], *[["b"]] * 8])
+    assert result["n_unknown"] == 2
+
+
+def test_a_metric_is_built_with_or_without_the_texts_of_a_call() -> None:
+    for unescape in (True, False):
+        metric = build(Least, "least", RunOptions(unescape=unescape))
+        assert score(metric, ["&amp;"], [["a"]])["scores"] == [0 if unescape else 4]
+
+
+@pytest.mark.parametrize("model", ["wordllama", "tiny"])
+def test_a_pair_too_large_is_refused_with_its_row(model: str, tiny_bert: Any) -> None:
+    options: dict[str, Any] = {"model": tiny_bert if model == "tiny" else model}
+    texts = ["cat", "cat", "red dog runs"], [["dog"], ["dog"], ["dog", "old man sells snow"]]
+    assert len(movers.wms(*texts, max_cells=12, **options)["scores"]) == 3
+    for threads in (1, 2):
+        with pytest.raises(InputError, match="^wms: row 2: comparing 3 with 4 units .* more than max_cells=11; raise"):
+            movers.wms(*texts, max_cells=11, threads=threads, **options)
+
+
+class Budget:
+    """Notes how many cells pairs ask for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def hold(self, cells: int, limit: int) -> AbstractContextManager[None]:
+        self.asked.append((cells, limit))
+        return nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("name", "home", "cells"),
+    [("wms", "clark", 12), ("moverscore", "moverscore", 30), ("bertscore_emd", "bertscore", 12)],
+)
+def test_all_threads_together_keep_within_the_cells_of_one_large_pair(
+    name: str, home: str, cells: int, tiny_bert: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget()
+    options: dict[str, Any] = {"temperature": 1.0} if name == "wms" else {}
+    monkeypatch.setattr(f"movers.scores.{home}.CELLS", budget)
+    getattr(movers, name)(["red dog runs"], ["old man sells snow"], model=tiny_bert, max_cells=50, **options)
+    assert budget.asked == [(cells, 50)]
+
+
+def test_how_much_memory_a_pair_would_take_is_told() -> None:
+    check_size(5, 4, 20)
+    with pytest.raises(TooLarge, match="comparing 100,000 with 50,000 units takes about 210.0 GB"):
+        check_size(100_000, 50_000, 20)
+
+
 class Kept:
     """A text that knows whether somebody still holds it."""
 
@@ -223,22 +302,49 @@ def test_a_block_is_scored_on_the_callers_thread_without_a_pool() -> None:
     assert collect(lengths(), examples)["scores"] == [2.0, 0.5, 3.0, 1.0]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Averaging(RunOptions):
+    average: str = "distances"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distant(Least):
+    """A score that is a function of a distance."""
+
+    def similarity(self, distance: float) -> float:
+        return 1 / (1 + distance)
+
+
+def test_a_corpus_is_as_similar_as_its_mean_distance_and_rows_without_one_count_with_their_scores() -> None:
+    scores, distances = [0.5, 0.25, 0.8], [1.0, None, 3.0]
+    of_distances = Distant(name="", signature="", options=Averaging())
+    assert corpus_score(of_distances, scores, distances) == pytest.approx((2 * (1 / 3) + 0.25) / 3)
+    assert corpus_score(of_distances, [0.25, 0.75], [None, None]) == 0.5
+    of_scores = Distant(name="", signature="", options=Averaging(average="scores"))
+    assert corpus_score(of_scores, scores, distances) == pytest.approx(1.55 / 3)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # BLAS
 
 
+def blas_libraries() -> list[Any]:
+    """NumPy's own BLAS, not that of SciPy, which may be loaded at any time."""
+    found = ThreadpoolController().select(internal_api="openblas").lib_controllers
+    return [library for library in found if "numpy" in library.filepath]
+
+
 def blas_threads() -> list[int]:
-    return [library.num_threads for library in ThreadpoolController().select(internal_api="openblas").lib_controllers]
+    return [library.num_threads for library in blas_libraries()]
 
 
 @pytest.fixture
 def several_blas_threads() -> Iterator[list[int]]:
     """NumPy's BLAS as a user has it on a machine of two processors."""
-    libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
-    before = [(library, library.num_threads) for library in libraries]
-    for library in libraries:
+    before = [(library, library.num_threads) for library in blas_libraries()]
+    for library, _ in before:
         library.set_num_threads(2)
-    if not libraries or set(blas_threads()) != {2}:
+    if not before or set(blas_threads()) != {2}:
         pytest.skip("NumPy was built without an OpenBLAS of several threads")
     yield blas_threads()
     for library, count in before:

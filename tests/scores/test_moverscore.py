@@ -256,6 +256,15 @@ def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors(slow: Slow) -> 
     assert result["scores"] == result["f1"]
 
 
+def test_equal_texts_align_at_1_and_no_more(tiny_bert: Any) -> None:
+    texts = [random_words(count, seed=count) for count in range(3, 23)]
+    result = moverscore(texts, texts, model=tiny_bert, alignment="hard", weights="norm", return_alignment=True)
+    for part in ("precision", "recall", "f1"):
+        assert result[part] == pytest.approx([1.0] * 20, abs=1e-6) and max(result[part]) <= 1.0
+    costs = [flow["cost"] for (alignment,) in result["alignments"] for flow in alignment["flows"]]
+    assert 0 <= min(costs) and max(costs) < 1e-6
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What is a unit
 

@@ -34,6 +34,15 @@ def test_wms_has_no_options_of_sentences_and_sms_none_of_words() -> None:
     assert "weights" not in [item.name for item in fields(SmsOptions)]
 
 
+def test_evaluates_names_are_translated_and_ours_win() -> None:
+    spec = find_metric("bertscore_emd")
+    theirs: Any = spec.parse({"model_type": "a", "num_layers": 4, "nthreads": 3, "verbose": True, "idf": True})
+    assert (theirs.model, str(theirs.layer), theirs.threads, theirs.progress) == ("a", "4", 3, True)
+    assert (theirs.idf, theirs.weights, theirs.nthreads, theirs.verbose) == ("corpus", "idf", None, False)
+    both: Any = spec.parse({"nthreads": 3, "threads": 2, "verbose": True, "progress": False})
+    assert (both.threads, both.progress) == (2, False)
+
+
 def test_options_of_a_metrics_own_come_before_those_of_all() -> None:
     names = [row.name for row in option_rows(WmsOptions)]
     assert names[0] == "model" and names[-1] == "shared_pass"

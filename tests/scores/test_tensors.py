@@ -163,6 +163,16 @@ def test_vectors_of_length_zero_are_no_accident(alignment: Any) -> None:
     assert result[2][:2].tolist() == [0, 0]
 
 
+@every_alignment
+def test_equal_tokens_score_1_and_no_more(alignment: Any) -> None:
+    torch.manual_seed(3)
+    x = torch.randn(64, 9, 7)
+    mask = torch.ones(64, 9)
+    assert float((x / x.norm(dim=-1, keepdim=True)).square().sum(dim=-1).max()) > 1  # by rounding
+    for part in bertscore_tensors(x, mask, x, mask, alignment=alignment):
+        assert 1 - 1e-5 < float(part.min()) <= float(part.max()) <= 1
+
+
 def test_f1_is_0_where_precision_and_recall_are_not_above_0() -> None:
     hyp = torch.tensor([[[1.0, 0.0]]])
     precision, recall, f1 = bertscore_tensors(hyp, torch.ones(1, 1), -hyp, torch.ones(1, 1))

@@ -85,21 +85,24 @@ def test_a_token_before_the_first_sentence_belongs_to_it() -> None:
     assert text_of(" Cats sat. Dogs ran.", [" Cats", "Dogs"], [0, 1]).sentences.tolist()[:3] == [0, 0, 1]
 
 
-def test_texts_without_tokens_are_alike_if_blank_or_of_the_same_words() -> None:
-    nothing, blank = text_of("", [], []), text_of(" ", [], [])
-    assert not TEXT.empty and nothing.empty
-    assert nothing.same_as(blank) and not nothing.same_as(TEXT)
-    unknown, spaced, other = (replace(nothing, text=text, words_missing=True) for text in ("é è", "é  è", "è é"))
-    assert unknown.same_as(spaced) and not unknown.same_as(other) and not unknown.same_as(nothing)
+def test_texts_without_tokens_are_alike_if_both_are_blank_or_have_the_same_unknown_words() -> None:
+    nothing, blank = text_of("", [], []), text_of(" \n", [], [])
+    strange, other = (replace(text_of(text, [], []), words_missing=True) for text in ("xyzzy", "plugh"))
+    assert nothing.empty and not TEXT.empty
+    assert nothing.same_as(blank) and strange.same_as(strange)
+    assert not strange.same_as(other) and not strange.same_as(nothing) and not nothing.same_as(strange)
+    assert not nothing.same_as(TEXT) and not TEXT.same_as(nothing)
+    assert strange.has_unknown and not nothing.has_unknown and not TEXT.has_unknown
 
 
 def test_an_unknown_sign_is_no_punctuation() -> None:
-    known = text_of("so 😀 !", ["so", "😀", "!"], [0, 1, 2])
-    unknown = replace(known, unknown=np.array([False, False, True, False, False]))
-    marks = Filters(punctuation=True, special_tokens=False)
-    for text, expected in ((known, ["so"]), (unknown, ["so", "😀"])):
-        units = text.units(marks)
-        assert units is not None and [unit["text"] for unit in units.describe()] == expected
+    text = text_of("a €", ["a", "€"], [0, 1])
+    strange = replace(text, unknown=np.array([False, False, True, False]))
+    for found, names in ((text, ["a"]), (strange, ["a", "€"])):
+        units = found.units(Filters(punctuation=True, special_tokens=False))
+        assert units is not None and [unit["text"] for unit in units.describe()] == names
+        assert units.unknown().tolist() == [name == "€" for name in names]
+    assert strange.has_unknown
 
 
 class Letters:
@@ -122,7 +125,7 @@ def test_words_of_a_static_encoder_are_tokens(lowercase: bool) -> None:
     assert first.matrix[:, 0].tolist() == [1, 3, 1, 3]
     assert (first.starts.tolist(), first.ends.tolist()) == ([0, 2, 5, 7], [1, 5, 6, 10])
     assert first.words.tolist() == [0, 1, 2, 3] and not first.special.any()
-    assert [(text.empty, text.has_unknown) for text in (first, second, third)] == [
+    assert [(text.empty, text.words_missing) for text in (first, second, third)] == [
         (False, False),
         (True, True),
         (True, False),
