@@ -87,6 +87,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ("scores/tensors.py", "_shares", "np.ones(len(i)) → np.zeros(len(i))", _FLOW),
         ("scores/tensors.py", "_shares", "np.ones(len(j)) → np.zeros(len(j))", _FLOW),
         ("scores/bertscore.py", "emd_scores", "1.0 → 1.5", "a constant added to all costs moves no mass elsewhere"),
+        ("scores/rescaling.py", "_unrelated_examples", "False → True", "our texts have no entities, and no reader"),
         ("scores/rescaling.py", "_unrelated_examples", "len(_known) > _KEPT → len(_known) >= _KEPT", _KEPT),
         ("transport.py", "emd_of_normalised", "costs.sum() → costs.mean()", "both are finite where all costs are"),
         ("transport.py", "pairwise_distances", "0.0 → 0.5", _EXACT),

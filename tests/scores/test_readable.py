@@ -46,6 +46,12 @@ def test_a_score_is_the_exponential_of_the_distance_in_units_of_the_temperature(
     assert auto["scores"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_shipped_unrelated_texts_are_different_sentences_and_nothing_else() -> None:
+    texts = unrelated_texts()
+    assert len(set(texts)) == len(texts) >= 20
+    assert all(4 <= len(text.split()) <= 40 and text[-1] in ".!?" and text[0].isalnum() for text in texts)
+
+
 def test_the_unit_is_the_mean_distance_of_the_shipped_unrelated_texts() -> None:
     pairs = list(combinations(unrelated_texts(), 2))
     alone = [score("wms", [first], [second], temperature=1)["distances"][0] for first, second in pairs[::30]]
