@@ -55,7 +55,7 @@ TESTS: dict[str, list[str]] = {
 
 # Edits that change nothing a user could see: (file, function, edit) → why.
 _THREAD = "decides only on which thread something is computed"
-_ROOM = "decides only how many cost matrices are in memory at a time"
+_ROOM = "decides only how much is in memory at a time"
 _EXACT = "another bound takes the exact way, by the difference itself, more or less often"
 _SINGLE = "single precision as single precision is itself"
 _KEPT = "decides only how much is remembered"
@@ -77,6 +77,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         ("scores/engine.py", "_Block._compare_prepared", "0 → 1", _ROOM),
         ("scores/engine.py", "_Block._compare_prepared", "size >= _GROUP → size > _GROUP", _ROOM),
         ("scores/engine.py", "_Block.read_and_compare", "len(ready) >= _CHUNK → len(ready) > _CHUNK", _ROOM),
+        ("scores/engine.py", "_Block._run", "1 → 2", _ROOM),
+        ("scores/engine.py", "_Block._run", "2 → 3", _ROOM),
+        ("scores/lexicon.py", "Lexicon._forget", "True → False", "saves a search that would find nothing"),
+        ("scores/tokens.py", "TokenIdf._documents", "1024 → 1025", _ROOM),
         ("scores/tensors.py", "_at_least_single", "4 → 5", _SINGLE),
         (
             "scores/tensors.py",

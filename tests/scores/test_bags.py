@@ -25,13 +25,13 @@ class Named:
 
 
 def test_an_alignment_holds_what_moves_and_the_shares_of_the_masses() -> None:
-    first, second = Bag(Named("a", "b"), np.array([1.0, 3.0])), Bag(Named("c"), np.array([0.5]))
-    flow, costs = np.array([[0.25], [0.0]]), np.array([[2.0], [9.0]])
+    first, second = Bag(Named("a", "b"), np.array([1.0, 3.0])), Bag(Named("c", "d", "e"), np.array([0.5, 0.0, 1.5]))
+    flow, costs = np.array([[0.25, 0.0, 0.0], [0.0, 0.0, 0.75]]), np.array([[2.0, 7.0, 8.0], [9.0, 9.0, 4.0]])
     assert alignment_of(first, second, flow, costs, 0.5) == {
         "distance": 0.5,
         "prediction": [{"text": "a", "weight": 0.25}, {"text": "b", "weight": 0.75}],
-        "reference": [{"text": "c", "weight": 1.0}],
-        "flows": [{"i": 0, "j": 0, "mass": 0.25, "cost": 2.0}],
+        "reference": [{"text": "c", "weight": 0.25}, {"text": "d", "weight": 0.0}, {"text": "e", "weight": 0.75}],
+        "flows": [{"i": 0, "j": 0, "mass": 0.25, "cost": 2.0}, {"i": 1, "j": 2, "mass": 0.75, "cost": 4.0}],
     }
 
 

@@ -406,6 +406,15 @@ def test_cosine_distance_and_unit_vectors_are_what_they_say() -> None:
     assert movers.wms(["cat"], ["dog"], normalize=True)["distances"] == pytest.approx([chord], abs=1e-6)
 
 
+@pytest.mark.parametrize("oov", ["drop", "zero", "match"])
+@pytest.mark.filterwarnings("ignore:.*does not know")
+def test_words_without_a_vector_are_counted(oov: str, tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("cat 0 0\ndog 3 4\n")
+    texts = ["cat", "cat plugh", "dog", "the cat"], ["dog", "dog", "xyzzy", "dog"]  # "the" is dropped, not unknown
+    result = movers.wms(*texts, model=str(tmp_path / "v.txt"), oov=oov, temperature=1.0)
+    assert result["n_unknown"] == 2
+
+
 def test_pieces_unknown_to_the_sentence_encoder_are_counted(tiny_bert: Any) -> None:
     texts = ["red cat ☃", "red cat", "dog"], ["a dog", "a dog", "dog ☃"]
     with pytest.warns(UserWarning, match="sms: 2 of 3 rows have words or pieces"):
