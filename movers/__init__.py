@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from movers.version import VERSION
 
 if TYPE_CHECKING:
-    from movers import hooks, rewards
+    from movers import engines, hooks, rewards
     from movers.encoders import SharedPass, load_encoder
     from movers.errors import InputError
     from movers.paths import module_path
@@ -48,7 +48,7 @@ _HOMES = {
     "swms": "movers.scores.clark",
     "wms": "movers.scores.clark",
 }
-_MODULES = ("hooks", "rewards")
+_MODULES = ("engines", "hooks", "rewards")
 __all__ = [
     "IdfTable",
     "InputError",
@@ -57,6 +57,7 @@ __all__ = [
     "bertscore_emd",
     "bertscore_hungarian",
     "bertscore_tensors",
+    "engines",
     "explain",
     "hooks",
     "load_encoder",

@@ -47,6 +47,11 @@ def compute_metrics(
     −100 stands for padding in labels and predictions and is never decoded. Predictions may be token ids (with
     `predict_with_generate=True`) or logits, whose argmax is decoded.
     """
+    if isinstance(metrics, str):
+        raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got one text: {metrics!r}")
+    if not hasattr(tokenizer, "batch_decode"):
+        came = type(tokenizer).__name__
+        raise InputError(f"compute_metrics: tokenizer: expected one with batch_decode, but got {came}")
     parsed = [parse_metric(item) for item in metrics]
     names = [spec.name for spec, _ in parsed]
     if not names:

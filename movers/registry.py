@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from movers.errors import InputError
 
 if TYPE_CHECKING:
-    from movers.scores.engine import PairMetric
+    from movers.scores.engine import AnyMetric
     from movers.scores.options import RunOptions
     from movers.weights import Corpus
 
@@ -65,7 +65,7 @@ class MetricSpec:
         return getattr(importlib.import_module(self.home), self.name)
 
     @property
-    def metric_class(self) -> type[PairMetric[Any]]:
+    def metric_class(self) -> type[AnyMetric]:
         return getattr(importlib.import_module(self.home), self.class_name)
 
     @property
@@ -76,7 +76,7 @@ class MetricSpec:
         """Validated options; an unknown name or value is an error that lists the valid ones."""
         return self.options_class.parse(self.name, given)
 
-    def build(self, options: RunOptions, corpus: Corpus | None = None) -> PairMetric[Any]:
+    def build(self, options: RunOptions, corpus: Corpus | None = None) -> AnyMetric:
         """The metric with its options settled; `idf="corpus"` needs the texts of the whole call."""
         from movers.scores.engine import build
 
@@ -175,7 +175,7 @@ def score_many(
     given = {"references": references, "sources": sources}
     shared = SharedPass()
     groups: dict[str, tuple[list[str], list[list[str]]]] = {}
-    built: dict[str, PairMetric[Any]] = {}
+    built: dict[str, AnyMetric] = {}
     for label, (spec, options) in parsed.items():
         other = spec.compared_with
         if given[other] is None:

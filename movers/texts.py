@@ -27,6 +27,7 @@ __all__ = [
     "Span",
     "WordRules",
     "check_language",
+    "cut_alike_alone",
     "is_mostly_non_latin",
     "is_visible",
     "language_stop_words",
@@ -127,6 +128,23 @@ def split_pieces(text: str) -> list[str]:
     if _JOINED_APOSTROPHE.search(text):
         pieces = [part for piece in pieces for part in _split_apostrophe(piece)]
     return pieces
+
+
+# A mark at the beginning belongs to white space before it, halves of flags join what follows them, and an apostrophe
+# with a mark is cut off if another one in the text is.
+_NOT_ALONE = regex.compile(
+    r"(?:\A|['’])[\p{Word_Break=Extend}\p{Word_Break=Format}\p{Word_Break=ZWJ}]"
+    r"|[\p{Regional_Indicator}\p{Emoji_Modifier}]"
+)
+
+
+def cut_alike_alone(token: str) -> bool:
+    """Whether the pieces of what stands between white space are the same in every text.
+
+    >>> cut_alike_alone("'It's"), cut_alike_alone("\u0301a")
+    (True, False)
+    """
+    return token.isascii() or _NOT_ALONE.search(token) is None
 
 
 def _split_apostrophe(piece: str) -> tuple[str, ...]:

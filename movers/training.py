@@ -8,9 +8,12 @@ same number of threads).
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import platform
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 __all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "draw_curve",
-           "environment", "fit", "seeded"]  # fmt: skip
+           "environment", "fit", "seeded", "written_folder"]  # fmt: skip
 
 Curve = list[dict[str, float]]
 Item = TypeVar("Item")
@@ -116,6 +119,30 @@ def claim_folder(command: str, output: Path, options: Mapping[str, object], data
             "choose another folder or remove this one"
         )
     return path.parent
+
+
+@contextmanager
+def written_folder(command: str, output: Path, last: str) -> Iterator[Path]:
+    """A folder to write a model into; when the block ends without an error its files move to `output`, `last` last.
+
+    Without that file `output` is no model, so that nobody ever loads half of one. After an error nothing has moved.
+    """
+    scratch = output / "work" / "saved"
+    shutil.rmtree(scratch, ignore_errors=True)  # by a run that was killed
+    try:
+        scratch.mkdir(parents=True)
+        yield scratch
+        for path in sorted(scratch.iterdir(), key=lambda path: (path.name == last, path.name)):
+            if (output / path.name).is_dir():
+                shutil.rmtree(output / path.name)
+            os.replace(path, output / path.name)
+    except Exception as error:  # libraries have classes of their own for a full disk
+        reason = os.strerror(errno.ENOSPC)
+        if isinstance(error, InputError) or reason not in str(error):
+            raise
+        raise InputError(f"{command}: output: {output}: cannot write it: {reason}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -282,4 +309,5 @@ def draw_curve(curve: Curve, path: Path) -> None:
     axes.set_xlabel("epoch")
     axes.set_ylabel("loss")
     axes.legend()
-    figure.savefig(path)
+    with io.open_output(path, "binary") as file:
+        figure.savefig(file, format=path.suffix.removeprefix("."))

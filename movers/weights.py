@@ -2,7 +2,6 @@ r"""Units → masses, and the table of inverse document frequencies."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.errors import InputError
-from movers.io import write_file
+from movers.io import read_packed, write_file
 from movers.signature import short_digest
 
 __all__ = [
@@ -120,14 +119,15 @@ class IdfTable:
     def load(cls, path: str | os.PathLike[str]) -> IdfTable:
         """Read a table that `save` wrote."""
         file = Path(path)
-        if not file.is_file():
+        if not os.path.isfile(file):
             raise InputError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but no file {file}")
         try:
-            data = file.read_bytes()
-            plain = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
+            plain = json.loads(read_packed(file))
             if plain["format"] != "movers-idf-1":
                 raise KeyError(plain["format"])
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
             raise InputError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,12 +16,16 @@ from typing import Any
 import pytest
 from tiny import ROOT, VectorTable, tiny_model, tiny_tokenizer, vector_bytes
 
+collect_ignore = ["_without_network.py"]  # a script of its own process
+
 # Before any test module imports transformers or huggingface_hub, which read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for tiny models, waking threads costs more than the work
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background job; commands under test inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 _CACHE = tempfile.TemporaryDirectory(prefix="movers-tests-")
 os.environ["MOVERS_CACHE"] = _CACHE.name
 os.environ["HF_HOME"] = f"{_CACHE.name}/huggingface"
@@ -102,14 +107,36 @@ def vector_file(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 64 KiB."""
+    yield from _disk(tmp_path, "64k")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 2 MB."""
+    yield from _disk(tmp_path, "2m")
+
+
+def _disk(parent: Path, size: str) -> Iterator[Path]:
+    folder = parent / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
+    if done.returncode:
+        pytest.skip("mounting a small disk takes the superuser")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.fixture(scope="session")
 def tiny_bert() -> tuple[Any, Any]:
     return tiny_model("bert"), tiny_tokenizer("bert")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def minilm() -> Any:
-    """The default contextual encoder."""
+    """The default contextual encoder, the very object that metrics take now: the one used longest ago is let go."""
     from movers import load_encoder
 
     return load_encoder("all-MiniLM-L6-v2", device="cpu")

@@ -282,3 +282,10 @@ def test_the_example_of_a_trainer_runs(tmp_path: Path) -> None:
     values = json.loads(done.stdout.strip().splitlines()[-1])
     assert {"eval_moverscore", "eval_bertscore_emd", "eval_bertscore_emd_precision", "eval_wms"} <= set(values)
     assert all(isinstance(value, float) for value in values.values())
+
+
+def test_one_metric_as_a_text_and_no_tokenizer_are_told() -> None:
+    with pytest.raises(InputError, match="metrics: expected a list of metrics, but got one text: 'wms'"):
+        compute_metrics(object(), "wms")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="tokenizer: expected one with batch_decode, but got NoneType"):
+        compute_metrics(None, ["wms"])  # type: ignore[arg-type]

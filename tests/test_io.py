@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,13 +97,29 @@ def test_json_may_be_a_list_of_texts(write: Write) -> None:
 
 
 def test_rows_have_the_numbers_that_an_editor_shows(write: Write) -> None:
-    table = Table(write("t.csv", 'a,b\n1,"two\nlines"\n\n3,x\n'))
-    assert [(row.number, row.value["b"]) for row in table] == [(2, "two\nlines"), (5, "x")]
-    assert table.where(5) == f"{table.path}: line 5"
-    assert [row.number for row in read_rows(write("t.jsonl", '{"a": 1}\n\n{"a": 2}\n'))] == [1, 3]
+    table = Table(write("t.csv", 'a,b\n1,"two\nlines"\n3,x\n\n'))
+    assert [(row.number, row.value["b"]) for row in table] == [(2, "two\nlines"), (4, "x")]
+    assert table.where(4) == f"{table.path}: line 4"
+    assert [row.number for row in read_rows(write("t.jsonl", '{"a": 1}\n{"a": 2}\n\n\n'))] == [1, 2]
     assert list(read_records(write("t.json", '[{"a": 1}, {"a": null}]'))) == [{"a": 1}, {"a": None}]
     with pytest.raises(InputError, match=r"t\.txt: line 1: expected an object, but got a text"):
         list(read_records(write("t.txt", "text\n")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("t.csv", "text\nalpha\n\nbeta\n", 3),
+        ("t.csv", 'text\n"two\nlines"\n\n\nbeta\n', 4),
+        ("t.tsv", "a\tb\n1\t2\n\n3\t4\n", 3),
+        ("t.jsonl", '{"a": 1}\n \n{"a": 2}\n', 2),
+    ],
+)
+def test_an_empty_line_between_rows_is_told(write: Write, name: str, content: str, line: int) -> None:
+    with pytest.raises(InputError, match=rf"{name}: line {line}: expected a row, but got an empty line between rows"):
+        list(Table(write(name, content)))
+    assert [row.value for row in Table(write("t.txt", "alpha\n\nbeta\n"))] == ["alpha", "", "beta"]
+    assert [row.value for row in Table(write("t.csv", 'text\nalpha\n""\n'))] == [{"text": "alpha"}, {"text": ""}]
 
 
 def test_groups_join_files_and_lists_row_by_row(write: Write) -> None:
@@ -175,8 +191,8 @@ def test_a_column_that_cannot_be_chosen_is_an_error_that_lists_the_columns(write
     assert error(write("t.jsonl", '{"a": "b", "c": "d"}'), argument="references") == (
         "references: FILE: line 1: expected --reference-column to name a column, but got the columns a, c"
     )
-    assert "line 3: expected a column 'text', but got the columns txt" in error(
-        write("t.jsonl", '{"text": "a"}\n\n{"txt": "b"}\n'), "text"
+    assert "line 2: expected a column 'text', but got the columns txt" in error(
+        write("t.jsonl", '{"text": "a"}\n{"txt": "b"}\n'), "text"
     )
     assert "line 2: expected a column 'text', but got the columns txt" in error(
         write("t.jsonl", '{"text": "a"}\n{"txt": "b"}\n')
@@ -311,6 +327,34 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path, stop: typ
     assert listed(tmp_path) == ["t.txt.gz"]
 
 
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="this system has no files without a name")
+def test_a_process_that_is_killed_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    write_file(tmp_path / "t.txt", "old")
+    code = """if True:
+        import os, sys
+        from movers.io import open_output
+        with open_output(sys.argv[1]) as file:
+            file.write("new" * 100_000)
+            file.flush()
+            os.kill(os.getpid(), 9)
+    """
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "t.txt")]).returncode == -9
+    assert (tmp_path / "t.txt").read_text() == "old" and listed(tmp_path) == ["t.txt"]
+
+
+def test_without_nameless_files_a_file_is_written_whole_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    for text in ("first", "second"):
+        write_file(tmp_path / "t.txt", text)
+        assert (tmp_path / "t.txt").read_text() == text
+    with pytest.raises(RuntimeError), open_output(tmp_path / "t.txt") as file:
+        file.write("third")
+        raise RuntimeError
+    assert (tmp_path / "t.txt").read_text() == "second" and listed(tmp_path) == ["t.txt"]
+
+
 def test_two_writers_of_one_file_never_mix(tmp_path: Path) -> None:
     target = tmp_path / "t.txt"
     start = threading.Barrier(4)
@@ -390,18 +434,6 @@ def test_a_target_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None
     for name in ("t.csv", "T.CSV", "t.txt.gz", "t", "t.gz"):
         assert check_output(tmp_path / name, [".txt", ".csv"]) == tmp_path / name
     assert listed(tmp_path) == ["loop"]
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of 64 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True)
-    if done.returncode:
-        pytest.skip("mounting a small disk takes the superuser")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("name", ["t.txt", "t.txt.gz"])

@@ -17,7 +17,7 @@ from tiny import ROOT
 from movers.version import VERSION
 
 # What a release consists of: packaged code and data, and what is needed to test, measure and publish it.
-FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "MANIFEST.in", "NOTICE", "README.md")
+FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "MANIFEST.in", "NOTICE", "README.md", "SECURITY.md")
 FILES += ("constraints.txt", "pyproject.toml", "setup.py")
 FOLDERS = ("benchmarks", "docs", "examples", "metrics", "movers", "tests", "tools")
 

@@ -147,10 +147,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         TOKENIZER.save_pretrained(path / f"model{seed}")
         values = f"0.{seed},0.{seed},0.{seed}"
         (path / f"baseline{seed}.csv").write_text("LAYER,P,R,F\n" + "".join(f"{n},{values}\n" for n in range(7)))
+    import transformers
     from safetensors.numpy import load_file, save_file
 
     from movers.quality.model import find_model
 
+    small = transformers.GPT2Config(vocab_size=len(TOKENIZER), n_embd=16, n_layer=1, n_head=2, n_positions=64)
+    transformers.GPT2LMHeadModel(small).save_pretrained(path / "lm")
+    TOKENIZER.save_pretrained(path / "lm")
     shipped = find_model("shipped")
     assert isinstance(shipped, Path)
     changed = path / "quality"
@@ -173,6 +177,7 @@ INERT: dict[str, tuple[object, object]] = {
     "device": ("auto", "cpu"),
     "batch_tokens": (None, 64),
     "threads": (None, 2),
+    "workers": (None, 2),
     "progress": (None, False),
     "return_alignment": (False, True),
     "max_cells": (25_000_000, 10**9),
@@ -233,7 +238,7 @@ BERTSCORE: dict[str, tuple[dict[str, Any], object, object]] = {
     "layer": ({}, "last", 3),
     "alignment": ({}, "optimal", "greedy"),
     "greedy_special": (GREEDY, True, False),
-    "rescale_with_baseline": ({**GREEDY, "baseline_path": "baseline1.csv"}, True, False),
+    "rescale_with_baseline": (GREEDY, True, False),
     "baseline_path": ({**GREEDY, "rescale_with_baseline": True}, "baseline1.csv", "baseline2.csv"),
     "model_type": ({}, "model1", "model2"),
     "num_layers": ({}, 2, 3),
@@ -266,6 +271,7 @@ CHANGING: dict[str, dict[str, tuple[dict[str, Any], object, object]]] = {
     "bertscore_emd": {**BERTSCORE},
     "reference_free_summary_quality": {
         "model": ({}, "shipped", "quality"),
+        "lm": ({}, None, "lm"),
         "doc_reduce": ({}, "mean", "sum"),
         "dtype": ({}, "float32", "bfloat16"),
         "unescape": ({}, False, True),
@@ -277,6 +283,7 @@ NO_CHANGE: dict[tuple[str, str], tuple[object, object]] = {
     ("bertscore_hungarian", "preset"): (None, "paper"),
     ("bertscore_emd", "preset"): (None, "paper"),
     ("reference_free_summary_quality", "preset"): (None, None),
+    ("reference_free_summary_quality", "truncation"): ("window", "window"),  # `cut` is for cross-encoders
 }
 
 

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from movers._pot import kernel
 from movers.errors import InputError
 from movers.threads import threaded_map
-from movers.transport import assignment, emd, greedy, pairwise_distances, unit_rows
+from movers.transport import assignment, emd, greedy, pairwise_distances, row_distances, unit_rows
 
 Floats = NDArray[np.float64]
 
@@ -384,3 +384,16 @@ def test_plans_do_not_depend_on_threads() -> None:
     together = list(threaded_map(lambda problem: emd(*problem), problems, threads=4, chunk=3))
     for one, other in zip(alone, together, strict=True):
         assert one.cost == other.cost and (one.flow == other.flow).all()
+
+
+def test_distances_of_many_pairs_are_those_of_each_pair() -> None:
+    rng = np.random.default_rng(5)
+    table = rng.normal(size=(40, 7)).astype(np.float32)
+    table[3], table[4] = table[5], table[5] * (1 + 1e-6)  # equal and nearly equal points
+    squares = np.einsum("ij,ij->i", table.astype(np.float64), table.astype(np.float64))
+    pairs = [([3, 4, 8], [5]), ([1], [2]), ([9, 5, 3, 0], [5, 4, 9]), ([7], [7])]
+    for (first, second), found in zip(pairs, row_distances(table, squares, pairs), strict=True):
+        difference = table[first].astype(np.float64)[:, None] - table[second].astype(np.float64)
+        np.testing.assert_allclose(found, np.linalg.norm(difference, axis=-1), rtol=1e-12, atol=0)
+        assert np.array_equal(found, pairwise_distances(table[first], table[second]))
+    assert row_distances(table, squares, []) == []

@@ -62,11 +62,13 @@ _KWARGS_DESCRIPTION = """
             batches agree within 1e-6 in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
         threads (int or None; default None): threads that compare texts; all processors by default.
+        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
+            in one process, with threads.
         progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
-        preset (str or None; default None): a name for several options at once; options given beside it win.
+        preset ('paper', None; default None): a name for several options at once; options given beside it win.
         unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
             texts.
         idf (True, False, 'corpus', path, IdfTable or None; default None): table of inverse document frequencies; True
@@ -118,8 +120,9 @@ class BertscoreEmd(TextMetric):
         model="all-MiniLM-L6-v2", lowercase=True, weights=None, layer="last", alignment="optimal", greedy_special=True,
         rescale_with_baseline=False, baseline_path=None, lang=None, model_type=None, num_layers=None, nthreads=None,
         verbose=False, batch_size=None, all_layers=False, use_fast_tokenizer=True, device="auto", dtype="float32",
-        batch_tokens=None, threads=None, progress=None, return_alignment=False, preset=None, unescape=False, idf=None,
-        multi_ref="max", truncation="window", window=None, rescale=False, max_cells=25000000, shared_pass=None,
+        batch_tokens=None, threads=None, workers=None, progress=None, return_alignment=False, preset=None,
+        unescape=False, idf=None, multi_ref="max", truncation="window", window=None, rescale=False, max_cells=25000000,
+        shared_pass=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

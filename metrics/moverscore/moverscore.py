@@ -36,8 +36,8 @@ _KWARGS_DESCRIPTION = """
         model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a name, a transformers
             model by Hub id or folder, a file of word vectors, a spaCy pipeline.
         lowercase (True, False; default True): lower-case the words for a static encoder.
-        weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a token: equal (the default), IDF, or
-            vector norm.
+        weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a token: equal (the default; `uniform`
+            and `count`), IDF, or vector norm.
         variant ('v1', 'v2'; default 'v1'): the authors' first or second script: decides aggregation, distance and
             similarity where they are not set.
         n_gram (int or 'sentence'; default 1): size of the units; 'sentence' makes one unit of a text (the authors'
@@ -70,15 +70,18 @@ _KWARGS_DESCRIPTION = """
             batches agree within 1e-6 in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
         threads (int or None; default None): threads that compare texts; all processors by default.
+        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
+            in one process, with threads.
         progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
-        preset (str or None; default None): a name for several options at once; options given beside it win.
+        preset ('paper', 'translation', 'short', None; default None): a name for several options at once; options given
+            beside it win.
         unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
             texts.
-        idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
-            references of this call; implies `weights='idf'`.
+        idf ('corpus', path, IdfTable, pair of them or None; default None): table of inverse document frequencies, or
+            one for each side: `corpus` counts the texts of this call; implies weights by IDF.
         multi_ref ('max', 'mean'; default 'mean'): how the scores against several references become one.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
@@ -125,9 +128,9 @@ class Moverscore(TextMetric):
         model="all-MiniLM-L6-v2", lowercase=True, weights=None, variant="v1", n_gram=1, aggregation=None,
         routing_kernel="gaussian", distance=None, similarity=None, alignment="soft", stopwords=None, punctuation=True,
         drop_subwords=True, normalize=True, idf_tables="sides", powers=None, average="scores", special_tokens=True,
-        device="auto", dtype="float32", batch_tokens=None, threads=None, progress=None, return_alignment=False,
-        preset=None, unescape=False, idf=None, multi_ref="mean", truncation="window", window=None, rescale=False,
-        max_cells=25000000, shared_pass=None,
+        device="auto", dtype="float32", batch_tokens=None, threads=None, workers=None, progress=None,
+        return_alignment=False, preset=None, unescape=False, idf=None, multi_ref="mean", truncation="window",
+        window=None, rescale=False, max_cells=25000000, shared_pass=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

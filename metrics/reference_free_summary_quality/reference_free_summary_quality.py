@@ -28,7 +28,10 @@ _KWARGS_DESCRIPTION = """
     Args:
         predictions (list of str): summaries to score.
         sources (list of str, or list of list of str): for each summary its document, or the documents it covers.
-        model (str, path or QualityModel; default 'shipped'): `shipped`, or a folder that `movers train quality` wrote.
+        model (str, path or QualityModel; default 'shipped'): `shipped`; `paper`, the network of Bao et al.; or a folder
+            that `movers train quality` wrote.
+        lm (str or None; default None): a language model whose likelihood of the summary after the document counts too:
+            `smollm2` (extra `lm`), or a folder or Hub id of a causal or seq2seq model; needs a model with aspects.
         doc_reduce ('mean', 'sum'; default 'mean'): how the scores against several documents become one; `mean` stays in
             [0, 1], `sum` is the paper's.
         device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
@@ -37,13 +40,17 @@ _KWARGS_DESCRIPTION = """
             batches agree within 1e-6 in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
         threads (int or None; default None): threads that compare texts; all processors by default.
+        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
+            in one process, with threads.
         progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
-        preset (str or None; default None): a name for several options at once; options given beside it win.
+        preset (None; default None): a name for several options at once; options given beside it win.
         unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
             texts.
+        truncation ('window', 'cut'; default 'window'): what a cross-encoder does with long texts: `window` reads all of
+            them, `cut` cuts both in parallel to its window, as the paper.
 
     Returns:
         score: mean of `scores`.
@@ -83,8 +90,8 @@ class ReferenceFreeSummaryQuality(TextMetric):
     def _compute(
         self, *, predictions, sources,
         # options: written by `make cards`
-        model="shipped", doc_reduce="mean", device="auto", dtype="float32", batch_tokens=None, threads=None,
-        progress=None, return_alignment=False, preset=None, unescape=False,
+        model="shipped", lm=None, doc_reduce="mean", device="auto", dtype="float32", batch_tokens=None, threads=None,
+        workers=None, progress=None, return_alignment=False, preset=None, unescape=False, truncation="window",
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

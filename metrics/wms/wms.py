@@ -60,15 +60,17 @@ _KWARGS_DESCRIPTION = """
             batches agree within 1e-6 in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
         threads (int or None; default None): threads that compare texts; all processors by default.
+        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
+            in one process, with threads.
         progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
             cost.
-        preset (str or None; default None): a name for several options at once; options given beside it win.
+        preset ('paper', None; default None): a name for several options at once; options given beside it win.
         unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
             texts.
         idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
-            references of this call; implies `weights='idf'`.
+            references of this call; implies weights by IDF.
         multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
             windows, refused, or cut and counted.
@@ -122,7 +124,7 @@ class Wms(TextMetric):
         # options: written by `make cards`
         model="wordllama", stopwords="auto", punctuation=True, lowercase=True, keep_numbers=True, temperature="auto",
         oov="drop", average="scores", lang="en", distance="euclidean", normalize=False, layer="mean",
-        context="sentence", weights=None, device="auto", dtype="float32", batch_tokens=None, threads=None,
+        context="sentence", weights=None, device="auto", dtype="float32", batch_tokens=None, threads=None, workers=None,
         progress=None, return_alignment=False, preset=None, unescape=False, idf=None, multi_ref="max",
         truncation="window", window=None, rescale=False, max_cells=25000000, shared_pass=None,
         # end of the options

@@ -8,7 +8,6 @@ folders as the owners of well-known sets publish them are recognized by their co
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from movers.agreement.forms import Placed, convert, known_forms, read_folder
 from movers.agreement.hub import HUB_SETS, read_hub, read_sts_benchmark
 from movers.agreement.judged import JudgedSet
 from movers.errors import InputError
-from movers.io import Table, write_file
+from movers.io import Table, longest_line, read_packed, write_file
 
 __all__ = ["read_file", "read_judged", "write_judged"]
 
@@ -82,8 +81,7 @@ def _records(path: str) -> Iterator[Placed]:
     """The records of a file, whatever its form."""
     table = Table(path, "candidate")
     if table.kind in ("json", "tsv", "text") and Path(path).is_file():
-        content = Path(path).read_bytes()
-        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        content = read_packed(path)
         start = content.removeprefix(b"\xef\xbb\xbf").lstrip()
         if start.startswith(b"essay_id\t"):
             return _essays(path, content)
@@ -122,7 +120,7 @@ def _essays(path: str, content: bytes) -> Iterator[Placed]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")
-    csv.field_size_limit(1 << 30)
+    csv.field_size_limit(longest_line())
     lines = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t")
     for cells in lines:
         yield f"{path}: line {lines.line_num}", {str(name): cell for name, cell in cells.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +13,7 @@ from movers.agreement.systems import SystemTest
 from movers.agreement.table import AgreementRow
 from movers.errors import InputError
 from movers.inputs import check_choice
-from movers.io import align_table
+from movers.io import align_table, csv_row
 
 Format = Literal["text", "markdown", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -90,20 +88,14 @@ def plain_table(
 
 
 def all_fields(rows: Sequence[Mapping[str, object]], format: Format) -> str:
-    """Every field of every row; in CSV lists and mappings are JSON, undefined numbers empty cells."""
+    """Every field of every row; in CSV lists and mappings are JSON, undefined numbers empty cells, formulas texts."""
     if format == "json":
         return json.dumps(rows, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    lines = io.StringIO()
-    writer = csv.DictWriter(lines, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
+    lines = [csv_row(rows[0])] if rows else []
     for row in rows:
-        writer.writerow(
-            {
-                key: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-                for key, value in row.items()
-            }
-        )
-    return lines.getvalue()
+        cells = (row[name] for name in rows[0])
+        lines.append(csv_row(json.dumps(c, ensure_ascii=False) if isinstance(c, list | dict) else c for c in cells))
+    return "".join(lines)
 
 
 def _ranked(row: AgreementRow) -> str:

@@ -15,6 +15,7 @@ from typing import TextIO
 
 from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
 from movers.errors import InputError
+from movers.io import printable
 from movers.version import VERSION
 
 __all__ = ["main"]
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         if os.environ.get("MOVERS_DEBUG"):
             raise
-        print(f"movers: error: {error}", file=sys.stderr)
+        print(f"movers: error: {printable(str(error))}", file=sys.stderr)
         return _end(argv is None, 2)
     except KeyboardInterrupt:
         print("movers: interrupted", file=sys.stderr)
@@ -106,4 +107,4 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    print(f"movers: warning: {message}", file=sys.stderr)
+    print(f"movers: warning: {printable(str(message))}", file=sys.stderr)

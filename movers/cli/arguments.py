@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TextIO, TypeAlias
 
 from movers.errors import InputError
-from movers.io import check_output, write_file
+from movers.io import check_output, printable, write_file
 from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -140,9 +141,14 @@ def table_format(arguments: argparse.Namespace) -> TableFormat:
     return arguments.format or _TABLE_FORMATS.get(Path(output.removesuffix(".gz")).suffix.lower(), "text")
 
 
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print what may hold texts or names of others, which must not control the terminal."""
+    print(printable(text), file=file)
+
+
 def print_table(table: str, arguments: argparse.Namespace) -> None:
     """Print a table, or write it where the arguments say."""
     if arguments.output is None:
-        print(table, end="")
+        print(printable(table) if sys.stdout.isatty() else table, end="")
     else:
         write_file(arguments.output, table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from movers.cli.arguments import Subparsers, add_options, options_of
+from movers.cli.arguments import Subparsers, add_options, options_of, say
 from movers.io import Texts, check_output
 from movers.registry import parse_metric
 
@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     corpus = Texts(arguments.corpus, "corpus", arguments.corpus_column)
     record = compute_baseline(metric.name, list(corpus), options, arguments.pairs, arguments.seed)
     if arguments.output is None:
-        print(json.dumps(record, indent=2, ensure_ascii=False))
+        say(json.dumps(record, indent=2, ensure_ascii=False))
     else:
         save_baseline(record, arguments.output)
         shown = {name: record[name] for name in ("precision", "recall", "f1", "score") if name in record}
-        print(f"{arguments.output}: " + ", ".join(f"{name} {value:.4f}" for name, value in shown.items()))
+        say(f"{arguments.output}: " + ", ".join(f"{name} {value:.4f}" for name, value in shown.items()))
     return 0

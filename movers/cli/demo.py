@@ -18,7 +18,11 @@ _SHORT = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_qual
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
-    parser = commands.add_parser("demo", help="score the bundled example with every metric")
+    parser = commands.add_parser(
+        "demo",
+        help="score the bundled example with every metric",
+        description="Score six candidates of the bundled example with every metric, and draw one alignment.",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="draw the last pair: .html, .svg or .png")
     parser.set_defaults(run=run)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of
+from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of, say
 from movers.errors import InputError
 from movers.io import Table, TextGroups, Texts, align_table, write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
@@ -66,10 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     compared = {"reference": arguments.reference or None, "source": arguments.source or None}
     explanation = explain(spec.name, arguments.prediction, compared["reference"], source=compared["source"], **options)
     if arguments.output is None:
-        print("\n".join(lines_of(explanation)))
+        say("\n".join(lines_of(explanation)))
     else:
         explanation.save(arguments.output)
-        print(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
+        say(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
     return 0
 
 
@@ -130,9 +130,9 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
     explainer = Explainer.build(spec, options, Corpus(predictions, others))
     report = report_of(explainer, Rows(predictions, others), total)
     write_file(arguments.output, report.html())
-    print(f"{report.signature} = {sum(report.scores) / total:.4g}")
+    say(f"{report.signature} = {sum(report.scores) / total:.4g}")
     for kind, rows in report.flagged.items():
         if rows:
-            print(f"  n_{kind}: {len(rows)} of {total}")
-    print(f"wrote {arguments.output}")
+            say(f"  n_{kind}: {len(rows)} of {total}")
+    say(f"wrote {arguments.output}")
     return 0

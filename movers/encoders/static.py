@@ -12,6 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -21,12 +22,16 @@ from movers.encoders.cache import cache_folder, file_digest, locked_cache, sha25
 from movers.encoders.checks import check_vectors
 from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
-from movers.io import progress_bar
+from movers.io import bounded_lines, longest_line, open_packed, progress_bar
 from movers.threads import SafeLock
 
 __all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "known_vectors"]
 
 Vectors = NDArray[np.float32]
+
+# Of a binary file, whose header could say anything: numbers of a vector, bytes of a word.
+_WIDEST = 1 << 16
+_LONGEST_WORD = 1 << 20
 
 
 @runtime_checkable
@@ -70,11 +75,9 @@ class WordLlama:
     """
 
     def __init__(self) -> None:
-        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
-        (table,) = load_file(WORDLLAMA_WEIGHTS.locate()).values()
-        self._table: Vectors = table.astype(np.float32)
+        self._table = _mapped(Path(WORDLLAMA_WEIGHTS.locate()))
         self._tokenizer = Tokenizer.from_file(str(WORDLLAMA_TOKENIZER.locate()))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -90,13 +93,27 @@ class WordLlama:
         matrix = np.zeros((len(words), self.dimension), np.float32)
         if known.any():
             starts = np.concatenate([[0], np.cumsum(lengths[known])[:-1]])
-            sums = np.add.reduceat(self._table[np.concatenate(ids).astype(np.intp)], starts, axis=0)
+            pieces = self._table[np.concatenate(ids).astype(np.intp)].astype(np.float32)
+            sums = np.add.reduceat(pieces, starts, axis=0)
             matrix[known] = sums / lengths[known, None]
         return matrix, known
 
     def count_pieces(self, words: Sequence[str]) -> int:
         """Number of sub-words that the words consist of."""
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
+
+    def __reduce__(self) -> tuple[type[WordLlama], tuple[()]]:
+        return WordLlama, ()  # another process maps the same file
+
+
+def _mapped(path: Path) -> NDArray[np.float16]:
+    """The one half-precision tensor of a safetensors file, mapped into memory: processes share it."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    (tensor,) = (value for name, value in header.items() if name != "__metadata__")
+    assert tensor["dtype"] == "F16"
+    return np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
 
 
 class VectorFile:
@@ -105,6 +122,8 @@ class VectorFile:
     The first use reads the file and keeps it as one array in the cache folder; later uses map that array into memory
     and read only the rows they touch.
     """
+
+    dimension: int
 
     def __init__(self, path: str | os.PathLike[str], progress: bool | None = None) -> None:
         source = Path(path)
@@ -115,12 +134,20 @@ class VectorFile:
                 if not _is_whole(folder):  # nor has another process filled it meanwhile
                     shutil.rmtree(folder, ignore_errors=True)
                     _convert(source, folder, progress)
+        self.__setstate__((folder, ""))
+        self.identity = f"{_base_name(source)}-{self.dimension}@{digest[:8]}"
+
+    def __getstate__(self) -> tuple[Path, str]:
+        return self._folder, self.identity  # another process maps the same array
+
+    def __setstate__(self, state: tuple[Path, str]) -> None:
+        folder, self.identity = state
+        self._folder = folder
         # Bytes, because reading as text would turn a carriage return inside a word into a line break.
         words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
-        self._table: Vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+        self._table: Vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         self.dimension = int(self._table.shape[1])
-        self.identity = f"{_base_name(source)}-{self.dimension}@{digest[:8]}"
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         rows = np.array([self._rows.get(word, -1) for word in words], dtype=np.int64)
@@ -135,12 +162,14 @@ def _base_name(path: Path) -> str:
 
 
 def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+    return open_packed(path, path.suffix == ".gz", whole=True)
 
 
 def _convert(source: Path, folder: Path, progress: bool | None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+    for left in folder.parent.glob("building-*"):  # by a run that was killed: the lock is ours
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as temporary:
         words: dict[str, None] = {}
         target = Path(temporary) / "rows"
         ready = Path(temporary) / "ready"
@@ -159,7 +188,9 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         if not words:
             raise InputError(f"model: {source}: expected word vectors, but the file has none")
         table = np.memmap(target, dtype=np.float32, mode="r", shape=(len(words), dimension))
-        np.save(ready / "vectors.npy", table)
+        with (ready / "vectors.npy").open("wb") as file:
+            # Through `write` alone: what NumPy raises on a full disk when it writes to a file itself does not say so.
+            np.save(cast(BinaryIO, SimpleNamespace(write=file.write)), table, allow_pickle=False)
         del table
         (ready / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
         digests = {name: sha256_of(ready / name) for name in ("vectors.npy", "words.txt")}
@@ -186,16 +217,20 @@ def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
     """Words and vectors of a file whose format its beginning tells."""
     with _open(source) as file:
-        first = file.readline()
+        first = file.readline(longest_line())
         header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
         if header is None:
             yield from _text_entries(source, [first], file)
             return
         count, dimension = int(header[1]), int(header[2])
-        second = file.readline()
+        second = file.readline(longest_line())
         if _is_text_line(second, dimension):
             yield from _text_entries(source, [b"", second], file, dimension, count)
             return
+    if not 0 < dimension <= _WIDEST:
+        raise InputError(
+            f"model: {source}: expected vectors of 1 to {_WIDEST:,} numbers, but its header says {dimension}"
+        )
     with _open(source) as file:
         file.readline()
         yield from _binary_entries(source, file, count, dimension)
@@ -217,7 +252,7 @@ def _text_entries(
 
     def lines() -> Iterator[bytes]:
         yield from begun
-        yield from file
+        yield from bounded_lines(file, f"model: {source}")
 
     read = 0
     for number, raw in enumerate(lines(), start=1):
@@ -259,7 +294,7 @@ def _binary_entries(source: Path, file: BinaryIO, count: int, dimension: int) ->
     for row in range(count):
         while (end := buffer.find(b" ")) < 0 or len(buffer) < end + 1 + size:
             block = file.read(1 << 20)
-            if not block:
+            if not block or len(buffer) > size + _LONGEST_WORD:
                 raise _ends_early(source, count, dimension, row)
             buffer += block
         word = buffer[:end].lstrip(b"\n").decode("utf-8", "surrogateescape")
@@ -278,6 +313,7 @@ class SpacyVectors:
         pipeline = spacy.load(
             name, exclude=["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
         )
+        self._name = name
         self._vocab = pipeline.vocab
         self.dimension = int(self._vocab.vectors_length)
         if not self.dimension:
@@ -300,3 +336,6 @@ class SpacyVectors:
                     known[row] = True
                     matrix[row] = self._vocab.get_vector(word)
         return matrix, known
+
+    def __reduce__(self) -> tuple[type[SpacyVectors], tuple[str]]:
+        return SpacyVectors, (self._name,)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypedDict
 
 from movers import io, training
-from movers.encoders.load import _quiet
+from movers.encoders.load import quiet
 from movers.errors import InputError
 from movers.finetuning.data import COMMAND, PairData, Task, split_off
 from movers.scores.languages import declared_languages
@@ -119,21 +117,13 @@ def tune(
         "curve": curve,
         "environment": training.environment(),
     }  # fmt: skip
-    _save(Path(output), work / "saved", learner, record, _card(options, data, record, learner))
+    with training.written_folder(COMMAND, Path(output), last="model.safetensors") as folder:
+        with quiet():
+            learner.model.eval().save_pretrained(folder)
+            learner.encoder.objects[1].save_pretrained(folder)
+        io.write_file(folder / "record.json", json.dumps(record, indent=1))
+        io.write_file(folder / "README.md", _card(options, data, record, learner))
     return record
-
-
-def _save(output: Path, scratch: Path, learner: PairLearner, record: TuningRecord, card: str) -> None:
-    """Write everything into a folder of its own, then move it; the weights last: without them it is no encoder."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    with _quiet():
-        learner.model.eval().save_pretrained(scratch)
-        learner.encoder.objects[1].save_pretrained(scratch)
-    io.write_file(scratch / "record.json", json.dumps(record, indent=1))
-    io.write_file(scratch / "README.md", card)
-    for path in sorted(scratch.iterdir(), key=lambda path: (path.suffix == ".safetensors", path.name)):
-        os.replace(path, output / path.name)
-    scratch.rmdir()
 
 
 def _card(options: TuningOptions, data: PairData, record: TuningRecord, learner: PairLearner) -> str:

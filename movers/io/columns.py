@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from movers.errors import InputError
 from movers.io.reader import Table, kind_of
 
-__all__ = ["TextGroups", "Texts", "find_column"]
+__all__ = ["Survey", "TextGroups", "Texts", "find_column"]
 
 #: How columns are usually called; `text` is taken if none of these is there.
 _USUAL_COLUMNS = {
@@ -34,6 +36,13 @@ def find_column(where: str, columns: Iterable[str], wanted: str | None, usual: S
     return found[0]
 
 
+class Survey(NamedTuple):
+    """How many rows there are, and a digest of their texts, whatever the format of the file."""
+
+    rows: int
+    digest: str
+
+
 class Texts:
     """The texts of a file, or of a column of it; iterating again reads the file again.
 
@@ -50,6 +59,7 @@ class Texts:
         self.table = path if isinstance(path, Table) else Table(path, column)
         self.argument = argument
         self.column = column
+        self.found = column  # or the one that was read, once one was
         if column is not None and self.table.kind == "text":
             raise InputError(f"{argument}: {self.table.path}: expected no {self._option}: it holds one text per line")
 
@@ -68,6 +78,7 @@ class Texts:
             if column is None or column not in value:
                 usual = _USUAL_COLUMNS.get(self.argument, ())
                 column = find_column(self.where(number), value, column, usual, self._option)
+                self.found = column
             yield number, value[column]
 
     def where(self, number: int) -> str:
@@ -102,6 +113,17 @@ class Texts:
     def count(self) -> int:
         """Number of rows, in one pass that checks every row and keeps nothing."""
         return sum(1 for _ in self)
+
+    def survey(self, lists: bool = False) -> Survey:
+        """Number and digest of the rows in one such pass; rows may be lists of texts, if that is said."""
+        rows, digest = 0, hashlib.sha256()
+        for group in self.groups() if lists else ([text] for text in self):
+            rows += 1
+            for text in group:
+                data = text.encode("utf-8")
+                digest.update(b"%d:%b" % (len(data), data))
+            digest.update(b"\n")
+        return Survey(rows, digest.hexdigest())
 
 
 class TextGroups:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from movers.io.tables import printable
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -29,4 +31,6 @@ def progress_bar(
     from tqdm import tqdm
 
     chosen = {"leave": False, "delay": 0 if progress else 2, **tqdm_options}
-    return tqdm(total=total, desc=desc, unit=unit, disable=None if progress is None else not progress, **chosen)
+    return tqdm(
+        total=total, desc=printable(desc), unit=unit, disable=None if progress is None else not progress, **chosen
+    )

@@ -1,4 +1,4 @@
-"""One reader for every file of texts or records: JSON Lines, JSON, CSV, TSV, text, Parquet; each may be gzip'd.
+"""One reader for every file of texts or records: JSON Lines, JSON, CSV, TSV, text, Parquet, Arrow; each may be gzip'd.
 
 A `Table` is read again each time it is iterated over, so that memory does not grow with the file (but for JSON, of
 which the text is in memory). Standard input and pipes are copied to a temporary file first.
@@ -18,9 +18,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 from movers.errors import InputError
+from movers.io.packed import bounded_lines, longest_line, open_packed
+from movers.io.writer import is_open_file
 
 __all__ = ["Row", "Table", "kind_of", "read_records", "read_rows"]
 
@@ -34,7 +36,9 @@ _KINDS = {
     ".tsv": "tsv",
     ".parquet": "parquet",
     ".arrow": "arrow",
+    ".feather": "arrow",
 }
+_NAMELESS = os.path.isdir("/proc/self/fd")
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
@@ -51,9 +55,9 @@ class Table:
     Parameters
     ----------
     path : str or Path
-        `.jsonl`, `.ndjson`, `.json` (a list of objects or of texts), `.csv`, `.tsv`, `.parquet` and `.arrow` by their
-        names, anything else holds one text per line; `.gz` may follow. `-` is standard input. What comes from a pipe
-        has no such name: its format is found by its first bytes.
+        `.jsonl`, `.ndjson`, `.json` (a list of objects or of texts), `.csv`, `.tsv`, `.parquet`, `.arrow` and
+        `.feather` by their names, anything else holds one text per line; `.gz` may follow. `-` is standard input. What
+        comes from a pipe has no such name: its format is found by its first bytes.
     column : str, optional
         A column that the caller is going to take, which helps to recognize the format of a pipe.
     """
@@ -62,18 +66,19 @@ class Table:
         self.path = str(path)
         self._file = self.path
         try:
-            piped = self.path == "-" or not stat.S_ISREG(os.stat(self.path).st_mode)
+            piped = self.path == "-" or is_open_file(self.path) or not stat.S_ISREG(os.stat(self.path).st_mode)
             if self.path != "-" and os.path.isdir(self.path):
                 raise InputError(f"{self.path}: expected a file, but it is a folder")
             if piped:
                 self._spool = _spooled(self.path)
-                self._file = self._spool.name
+                self._file = f"/proc/self/fd/{self._spool.fileno()}" if _NAMELESS else str(self._spool.name)
             with open(self._file, "rb") as file:
                 head = file.read(4)
         except FileNotFoundError:
             raise InputError(f"{self.path}: no such file") from None
         except (OSError, ValueError) as error:
             raise error if isinstance(error, InputError) else self._cannot_read(error) from None
+        self.piped = piped
         name = Path(self.path)
         self._gzipped = name.suffix.lower() == ".gz" or (piped and head.startswith(b"\x1f\x8b"))
         if self._gzipped:
@@ -93,9 +98,13 @@ class Table:
             elif self.kind == "json":
                 yield from self._json_rows()
             elif self.kind == "jsonl":
+                blank = 0
                 for number, line in self._lines():
-                    if line.strip():
-                        yield Row(number, self._record(number, self._json(line, 0, number)[0]))
+                    if not line.strip():
+                        blank = blank or number
+                        continue
+                    self._check_no_gap(blank)
+                    yield Row(number, self._record(number, self._json(line, 0, number)[0]))
             elif self.kind == "text":
                 for number, line in self._lines():
                     yield Row(number, line.removesuffix("\n").removesuffix("\r"))
@@ -111,7 +120,9 @@ class Table:
     def _lines(self) -> Iterator[tuple[int, str]]:
         """Lines with their numbers from 1, line breaks included. Only a line feed ends a line."""
         with self._open() as file:
-            for number, line in enumerate(file, start=1):
+            # JSON is in memory whole, and often one line
+            lines = iter(file) if self.kind == "json" else bounded_lines(file, self.path)
+            for number, line in enumerate(lines, start=1):
                 if number == 1:
                     line = self._without_mark(line)
                 try:
@@ -124,6 +135,8 @@ class Table:
 
     def _without_mark(self, line: bytes) -> bytes:
         """The first line without a byte order mark; that of another encoding is an error."""
+        if line.startswith(b"\x1f\x8b"):
+            raise InputError(f"{self.path}: expected UTF-8, but it is compressed: expected a name that ends in .gz")
         encoding = None
         if line.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
             encoding = "UTF-32"
@@ -147,8 +160,16 @@ class Table:
         except RecursionError:
             raise InputError(f"{self.where(number)}: expected JSON, but it is nested too deeply") from None
         except ValueError as error:  # also whole numbers of more than 4,300 digits
-            shown = str(error).partition(";")[0]
+            shown = getattr(error, "msg", str(error).partition(";")[0])  # without a line number of its own
             raise InputError(f"{self.where(number)}: expected JSON, but got {text[start:][:40]!r}: {shown}") from None
+
+    def _check_no_gap(self, blank: int) -> None:
+        """Refuse an empty line (its number, or 0) before another row: was a text left out there, rows would shift."""
+        if blank:
+            raise InputError(
+                f"{self.where(blank)}: expected a row, but got an empty line between rows; an empty text is written "
+                f"{'as an object' if self.kind == 'jsonl' else chr(34) * 2}"
+            )
 
     def _record(self, number: int, value: object) -> Record:
         if not isinstance(value, dict):
@@ -183,13 +204,27 @@ class Table:
             )
 
     def _cells(self) -> Iterator[Row]:
-        csv.field_size_limit(1 << 30)  # documents may be longer than the 128 KiB that csv allows a cell
-        reader = csv.reader(
-            (line for _, line in self._lines()), delimiter="\t" if self.kind == "tsv" else ",", strict=True
-        )
+        limit = longest_line()
+        csv.field_size_limit(limit)  # documents may be longer than the 128 KiB that csv allows a cell
         names: list[str] = []
+        blank = 0
         number = 1  # the line on which a row begins; its cells may hold line breaks
+        held = 0  # characters of the row so far
+
+        def lines() -> Iterator[str]:
+            nonlocal held
+            for _, line in self._lines():
+                held += len(line)
+                if held > limit:
+                    raise InputError(
+                        f"{self.where(number)}: expected a row of at most {limit:,} characters, but it is "
+                        "longer; the environment variable MOVERS_MAX_LINE allows more"
+                    )
+                yield line
+
+        reader = csv.reader(lines(), delimiter="\t" if self.kind == "tsv" else ",", strict=True)
         while True:
+            held = 0
             try:
                 cells = next(reader)
             except StopIteration:
@@ -203,7 +238,10 @@ class Table:
                 names = cells
                 if len(set(names)) < len(names):
                     raise InputError(f"{self.path}: expected different names of columns, but got {', '.join(names)}")
-            elif cells:
+            elif not cells:
+                blank = blank or (number if names else 0)
+            else:
+                self._check_no_gap(blank)
                 if len(cells) != len(names):
                     raise InputError(
                         f"{self.where(number)}: expected {len(names)} cells as in the header, but got {len(cells)}"
@@ -212,32 +250,22 @@ class Table:
             number = reader.line_num + 1
 
     def _arrow_rows(self) -> Iterator[Row]:
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise InputError(f"{self.path}: reading it needs the package pyarrow: pip install pyarrow") from None
+        from movers.io.arrow import read_batches
+
         with tempfile.TemporaryFile() as plain, self._open() as file:
             if self._gzipped:  # the end of these files is read first, which a compressed file is slow at
                 shutil.copyfileobj(file, plain)
-            source = plain if self._gzipped else file
-            try:
-                if self.kind == "parquet":
-                    batches = pyarrow.parquet.ParquetFile(source).iter_batches(batch_size=1024)
-                else:
-                    batches = pyarrow.ipc.open_stream(source)
-                number = 0
-                for batch in batches:
-                    for record in batch.to_pylist():
-                        number += 1
-                        yield Row(number, record)
-            except pyarrow.ArrowException as error:
-                raise InputError(f"{self.path}: expected a {self.kind} file, but got: {error}") from None
+                plain.seek(0)
+            number = 0
+            for batch in read_batches(self.path, self.kind, plain if self._gzipped else file):
+                for record in batch:
+                    number += 1
+                    yield Row(number, record)
 
     # --- the file ----------------------------------------------------------------------------------------------------
 
-    def _open(self) -> IO[bytes]:
-        return gzip.open(self._file, "rb") if self._gzipped else open(self._file, "rb")  # type: ignore[return-value]
+    def _open(self) -> BinaryIO:
+        return open_packed(self._file, self._gzipped, whole=self.kind in ("json", "parquet", "arrow"), shown=self.path)
 
     def _recognized(self, column: str | None) -> str:
         """The format of what came from a pipe: JSON Lines if its first line is an object, else one text per line.
@@ -246,11 +274,13 @@ class Table:
         """
         try:
             with self._open() as file:
-                line = file.readline()
+                line = file.readline(longest_line())
         except (OSError, EOFError, zlib.error):
             return "text"  # told when it is read
         if line.startswith(b"PAR1"):
             return "parquet"
+        if line.startswith((b"ARROW1", b"\xff\xff\xff\xff")):  # a file or a stream
+            return "arrow"
         start = line.removeprefix(b"\xef\xbb\xbf").strip()
         if start.startswith(b"{") and start.endswith(b"}"):
             return "jsonl"
@@ -267,9 +297,9 @@ class Table:
         return InputError(f"{self.path}: cannot read it: {getattr(error, 'strerror', None) or error}")
 
 
-def _spooled(path: str) -> tempfile._TemporaryFileWrapper[bytes]:
-    """Standard input or a pipe, copied to a temporary file that is removed with its last user."""
-    spool = tempfile.NamedTemporaryFile(prefix="movers-")
+def _spooled(path: str) -> IO[bytes]:
+    """Standard input or a pipe, copied to a temporary file; on Linux it has no name, and ends with the process."""
+    spool: IO[bytes] = tempfile.TemporaryFile() if _NAMELESS else tempfile.NamedTemporaryFile(prefix="movers-")
     source: IO[bytes] = sys.stdin.buffer if path == "-" else open(path, "rb")
     try:
         shutil.copyfileobj(source, spool)

@@ -49,6 +49,7 @@ _ASPECTS = {
     "faithfulness": "is what the summary says in the document",
     "coverage": "is what matters in the document said",
     "fluency": "language, repetition, gaps",
+    "likelihood": "how likely a language model finds the summary's tokens after the document",
 }
 _MEASURES = {
     "support": "mean over summary sentences of the cosine with the nearest document sentence",
@@ -95,7 +96,11 @@ def explain(
     other = reference if spec.compared_with == "sources" else source
     argument = spec.compared_with.removesuffix("s")
     if given is None or other is not None:
-        raise InputError(f"{spec.name}: explain: expected `{argument}`, the text to compare with, and nothing else")
+        came = [name for name, text in (("reference", reference), ("source", source)) if text is not None]
+        raise InputError(
+            f"{spec.name}: explain: expected `{argument}`, the text to compare with, and nothing else, but got "
+            f"{' and '.join(came) or 'none'}"
+        )
     group = [given] if isinstance(given, str) else given
     predictions, groups = check_pairs(spec.name, [prediction], [group], spec.compared_with)
     explainer = Explainer.build(spec, {**own, **options}, Corpus(predictions, groups))

@@ -47,8 +47,9 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
     axes = [figure.add_subplot(grid[0, column]) for column in range(len(widths))]
     if top:
         _draw_bars(figure.add_subplot(rows[0]), picture.bars)
+    costs = [flow.cost for panel in small for flow in panel.flows] or [0.0]
     for axis, panel in zip(axes, small, strict=False):
-        _draw_flows(axis, panel)
+        _draw_flows(axis, panel, min(costs), max(costs))
     for axis, panel in zip(axes[len(small) :], matrices, strict=False):
         _draw_matrix(axis, panel)
     if not panels:
@@ -59,7 +60,10 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
         name += f" (distance {explanation.numbers['distance']:.4g})"
     figure.suptitle(name, fontsize=11, color=_INK, parse_math=False)
     signature = textwrap.fill(explanation.signature, int(24 * sum(widths)))
-    figure.supxlabel(signature, fontsize=5, color=_SOFT, parse_math=False)
+    legend = ""
+    if small:
+        legend = f"line: width is {small[0].measure}, number and colour are distance (blue near, orange far)\n"
+    figure.supxlabel(legend + signature, fontsize=5, color=_SOFT, parse_math=False)
     return figure
 
 
@@ -121,8 +125,11 @@ def _places(units: Sequence[Unit]) -> list[tuple[float, float]]:
     return found
 
 
-def _draw_flows(axis: Axes, panel: Panel) -> None:
-    """Clark et al.'s Fig. 1: units on both sides, lines as wide as their mass, labelled with the distance."""
+def _draw_flows(axis: Axes, panel: Panel, low: float, high: float) -> None:
+    """Clark et al.'s Fig. 1: units on both sides, lines as wide as their mass, labelled with the distance.
+
+    Colours tell the distance, from `low` to `high` in all panels of a picture.
+    """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -148,7 +155,6 @@ def _draw_flows(axis: Axes, panel: Panel) -> None:
     if panel.title:
         axis.set_title(panel.title, fontsize=9, parse_math=False)
     most = panel.flows[0].share
-    low, high = min(flow.cost for flow in panel.flows), max(flow.cost for flow in panel.flows)
     taken: list[tuple[float, float]] = []
     for number, flow in enumerate(panel.flows):
         (y1, _), (y2, _) = left[flow.i], right[flow.j]

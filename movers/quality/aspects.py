@@ -11,6 +11,11 @@ With the token match :math:`t` (best cosine in the document) and the joins (a to
     \mathrm{score} &= \sqrt[3]{\mathrm{faithfulness} \cdot \mathrm{coverage} \cdot \mathrm{fluency}}
         \cdot (1 - r_2) \cdot \mathrm{brevity}
 
+With a language model, whose likelihood :math:`p` is the geometric mean of the probabilities of the summary's tokens
+after the document (`movers.quality.lm`), every aspect :math:`a` becomes :math:`a^{1-w} p^w` with :math:`w` =
+`LIKELIHOOD_WEIGHT`. As the likelihood sees what faithfulness and fluency see, coverage then counts
+`COVERAGE_BESIDE_LIKELIHOOD` times in the mean of which the score is made.
+
 * :math:`w_j` is the sentence's share of the tokens, :math:`\kappa_j` the share of its joins that the document has too,
   :math:`u_j` the number of its names, numbers and negations that the document does not have, or of its other new words
   with a token below :math:`t_0`, whichever is more; :math:`t_0 = 0.45` is what the tokens of unrelated texts have;
@@ -33,10 +38,14 @@ from movers.quality.alignment import Floats, SummaryAlignment, align
 from movers.quality.facts import repeated_share, split_words, unknown_facts
 from movers.quality.units import TextVectors
 
-__all__ = ["ASPECTS", "Aspects", "measure_aspects"]
+__all__ = ["ASPECTS", "COVERAGE_BESIDE_LIKELIHOOD", "LIKELIHOOD_WEIGHT", "Aspects", "measure_aspects"]
 
 #: In the order in which results have them.
 ASPECTS = ("faithfulness", "coverage", "fluency")
+#: Share of a language model's likelihood in every aspect. More of it helps where people judge facts and language, and
+#: harms where they reward coverage.
+LIKELIHOOD_WEIGHT = 0.15
+COVERAGE_BESIDE_LIKELIHOOD = 4
 _UNRELATED = 0.45  # mean token match of a summary with another document
 _CUT = 1 / 3  # what a sentence loses of its faithfulness with each unknown fact
 _SHARPNESS = 6.0  # of fluency
@@ -57,6 +66,8 @@ class Aspects:
     sentences : (m,) faithfulness of each sentence
     unknown : for each sentence, its names, numbers and negations that the document does not have
     alignment : SummaryAlignment
+    likelihood : float or None
+        Geometric mean of the probabilities that a language model gives the tokens of the summary.
     """
 
     faithfulness: float
@@ -67,10 +78,18 @@ class Aspects:
     sentences: Floats
     unknown: tuple[list[str], ...]
     alignment: SummaryAlignment
+    likelihood: float | None = None
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What the result has beside the score."""
+        likely = {} if self.likelihood is None else {"likelihood": self.likelihood}
+        return {**{name: getattr(self, name) for name in ASPECTS}, **likely}
 
     @property
     def score(self) -> float:
-        mean = (self.faithfulness * self.coverage * self.fluency) ** (1 / 3)
+        times = 1 if self.likelihood is None else COVERAGE_BESIDE_LIKELIHOOD
+        mean = (self.faithfulness * self.coverage**times * self.fluency) ** (1 / (2 + times))
         return mean * (1 - self.repeated) * self.brevity
 
     def describe(self, summary: Sequence[str], document: Sequence[str]) -> dict[str, object]:
@@ -81,7 +100,9 @@ class Aspects:
         return {**told, "repeated": self.repeated, "brevity": self.brevity}
 
 
-def measure_aspects(document: TextVectors, summary: TextVectors, broken: Floats) -> Aspects:
+def measure_aspects(
+    document: TextVectors, summary: TextVectors, broken: Floats, likelihood: float | None = None
+) -> Aspects:
     """Aspects of a summary; `broken` has the (t + m,) probabilities that its joins are broken."""
     found = align(document, summary)
     sizes = np.bincount(summary.owners, minlength=len(summary.units))
@@ -110,15 +131,19 @@ def measure_aspects(document: TextVectors, summary: TextVectors, broken: Floats)
         + repeated_share(text, 4) / 10
         + _stutter(text) / 2
     )
+    faithfulness, fluency = float(sentences @ shares), float(np.exp(-_SHARPNESS * damage))
+    share = 0.0 if likelihood is None else LIKELIHOOD_WEIGHT
+    factor = (likelihood or 0.0) ** share
     return Aspects(
-        float(sentences @ shares),
-        min(1.0, coverage),
-        float(np.exp(-_SHARPNESS * damage)),
+        faithfulness ** (1 - share) * factor,
+        min(1.0, coverage) ** (1 - share) * factor,
+        fluency ** (1 - share) * factor,
         repeated_share(text),
         _brevity(sum(map(len, summary.units)), sum(map(len, document.units))),
         sentences,
         unknown,
         found,
+        likelihood,
     )
 
 

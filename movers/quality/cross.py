@@ -1,7 +1,7 @@
-"""The cross-encoder of Bao et al. 2020: `[CLS] document [SEP] summary [SEP]` through a transformer, fine-tuned.
+"""The cross-encoder of Bao et al. 2020: `[CLS] document [SEP] summary [SEP]` through a transformer.
 
-For training both texts are cut in parallel to the window, as in the paper. For scoring nothing is cut: the document is
-read through windows, each beside the summary, and the best window counts.
+For training both texts are cut in parallel to the window, as in the paper. For scoring nothing is cut unless asked for:
+the document is read through windows, each beside the summary, and the best window counts.
 
 This module imports torch; import it late.
 """
@@ -76,9 +76,11 @@ class CrossEncoder(nn.Module):
 
     def cut(self, document: str, summary: str) -> tuple[Ids, Ids]:
         """A row with both texts cut in parallel to the window."""
-        first, second = self.ids(document), self.ids(summary)
-        kept = cut_in_parallel(len(first), len(second), self.room)
-        return first[: kept[0]], second[: kept[1]]
+        return self.cut_ids(self.ids(document), self.ids(summary))
+
+    def cut_ids(self, document: Ids, summary: Ids) -> tuple[Ids, Ids]:
+        kept = cut_in_parallel(len(document), len(summary), self.room)
+        return document[: kept[0]], summary[: kept[1]]
 
     def windows(self, document: Ids, summary: Ids) -> list[list[tuple[Ids, Ids]]]:
         """All of both texts: for each part of the summary the windows of the document, each beside that part."""
@@ -91,10 +93,18 @@ class CrossEncoder(nn.Module):
         return rows
 
     def forward(self, batch: Batch) -> Tensor:
+        """(B,) logits."""
+        return self.head(self.first(batch))
+
+    def first(self, batch: Batch) -> Tensor:
+        """(B, d) vectors of the first token."""
         inputs = {name: value.to(self.output.weight.device) for name, value in batch.items()}
         if getattr(self.transformer.config, "type_vocab_size", 0) < 2:
             inputs.pop("token_type_ids")
-        first = self.transformer(**inputs).last_hidden_state[:, 0].float()
+        return self.transformer(**inputs).last_hidden_state[:, 0].float()
+
+    def head(self, first: Tensor) -> Tensor:
+        """(B,) logits of (B, d) vectors."""
         return self.output(torch.relu(self.hidden(first))).squeeze(-1)
 
     def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_tokens: int | None = None) -> list[float]:
@@ -133,9 +143,9 @@ def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
 
     folder = Path(name)
     if (folder / "transformer.json").is_file():
-        config = transformers.AutoConfig.from_pretrained(folder / "transformer.json")
-        model = transformers.AutoModel.from_config(config)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer")
+        config = transformers.AutoConfig.from_pretrained(folder / "transformer.json", trust_remote_code=False)
+        model = transformers.AutoModel.from_config(config, trust_remote_code=False)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer", trust_remote_code=False)
         limit = int(getattr(config, "max_position_embeddings", 512))
     else:
         encoder = load_encoder(name)

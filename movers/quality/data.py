@@ -139,4 +139,9 @@ def split_rows(
         side = next((name for name, bound in zip(SPLITS, bounds, strict=True) if taken + 0.5 <= bound), SPLITS[-1])
         sides[side] += listed[place]
         taken += len(listed[place])
+    if empty := [name for name, rows in sides.items() if not rows]:
+        raise InputError(
+            f"data: expected rows of different texts, but {len(pairs)} rows fall into {len(listed)} groups with texts "
+            f"in common, which leaves none for {' and '.join(empty)}"
+        )
     return {name: sorted(rows) for name, rows in sides.items()}

@@ -9,9 +9,10 @@ A data set of documents and summaries has no bad summaries, so negative samples 
 
 `broad` goes beyond the paper. Random words of a vocabulary are easy to detect and no summariser writes them, so `broad`
 adds faults that summarisers do have: sentences that are missing, repeated, taken from another summary or from a minor
-part of the document; names and words in the place of another word; halves of two sentences glued together; a text that
-breaks off; words out of order; a text that does not stop; and it adds extracts of the document as good summaries. The
-label is `1 - weight * share`, with the share counted in tokens and the weight of :data:`WEIGHTS`.
+part of the document; false facts (`movers.quality.fact_faults`: a name or number of another document, a negation, two
+names that change places); names and words in the place of another word; halves of two sentences glued together; a text
+that breaks off; words out of order; a text that does not stop; and it adds extracts of the document as good summaries.
+The label is `1 - weight * share`, with the share counted in tokens and the weight of :data:`WEIGHTS`.
 
 Every draw depends only on the seed, the row and the number of the sample: a row gets the same negative samples
 whatever the other rows are, except for what it borrows from them.
@@ -29,6 +30,7 @@ import numpy as np
 from movers.errors import InputError
 from movers.inputs import check_choice
 from movers.quality.data import Pair
+from movers.quality.fact_faults import FACT_FAULTS
 
 __all__ = ["FAULTS", "PAPER_KINDS", "Negatives", "Sample", "add_fault", "build_vocabulary", "lead_extract",
            "make_samples", "mutate", "split_tokens"]  # fmt: skip
@@ -41,7 +43,7 @@ PAPER_KINDS = ("cross", "add", "delete", "replace")
 #: one with a sentence of another document; a misplaced name is wrong beyond its share of the tokens.
 WEIGHTS = {
     "missing": 0.7, "foreign": 1.0, "aside": 0.5, "repeated": 1.0, "misplaced": 2.0, "glued": 0.8, "broken": 0.6,
-    "shuffled": 0.8, "padded": 0.7,
+    "shuffled": 0.8, "padded": 0.7, **dict.fromkeys(FACT_FAULTS, 0.7),
 }  # fmt: skip
 # A token includes the white space before it, so that joined tokens give back the text, and a changed text cannot be
 # recognised by its spacing.
@@ -274,10 +276,26 @@ def _padded(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) ->
     return [*base, *more], _count(more) / _count([*base, *more])
 
 
+def _false(kind: str) -> Callable[[list[str], Pair, Pair, float, Rng], Faulty]:
+    """Sentences with a false fact; each is wrong as a whole."""
+
+    def spoil(base: list[str], pair: Pair, other: Pair, share: float, rng: Rng) -> Faulty:
+        false = {place: FACT_FAULTS[kind](sentence, pair, other, rng) for place, sentence in enumerate(base)}
+        places = [place for place, changed in false.items() if changed is not None]
+        if not places:
+            return base, 0.0
+        chosen = [places[place] for place in _pick(len(places), share, rng)]
+        out = [false[place] or "" if place in chosen else sentence for place, sentence in enumerate(base)]
+        return out, _count([out[place] for place in chosen]) / _count(out)
+
+    return spoil
+
+
 #: What `broad` adds to the paper's kinds.
 FAULTS: dict[str, Callable[[list[str], Pair, Pair, float, Rng], Faulty]] = {
     "missing": _missing, "foreign": _foreign, "aside": _aside, "repeated": _repeated, "misplaced": _misplaced,
     "glued": _glued, "broken": _broken, "shuffled": _shuffled, "padded": _padded,
+    **{kind: _false(kind) for kind in FACT_FAULTS},
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from movers import io
 from movers.encoders import load_encoder
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
@@ -24,7 +25,7 @@ from movers.quality.faults import Sample
 from movers.quality.heads import Head, Loss, PairInput, build_head, sample_losses
 from movers.quality.joins import JoinLearner
 from movers.quality.store import StoreKind, VectorStore
-from movers.quality.units import TextVectors, reading_window, split_units
+from movers.quality.units import TextVectors, UnitVectors, reading_window, split_units
 from movers.texts import is_visible
 
 if TYPE_CHECKING:
@@ -150,8 +151,9 @@ class VectorLearner(SampleLearner):
         super().__init__(options, samples)
         encoder = load_encoder(options.encoder, progress=progress)
         unit, lang = options.unit, options.lang
-        if unit is None or options.head is None or isinstance(encoder, StaticEncoder) != (unit == "words"):
-            needs = "static word vectors, as 'wordllama'" if unit == "words" else "a transformer, as 'all-MiniLM-L6-v2'"
+        assert unit is not None and options.head is not None  # settled
+        if unit == "words" and not isinstance(encoder, StaticEncoder):
+            needs = "static word vectors, as 'wordllama'"
             raise InputError(f"train quality: unit: {unit!r} needs {needs}, but got the encoder {options.encoder!r}")
         self._documents = [split_units(pair.document, unit, lang) for pair in pairs]
         everything = [sample for side in samples.values() for sample in side]
@@ -195,15 +197,25 @@ class VectorLearner(SampleLearner):
 
 
 class CrossLearner(SampleLearner):
-    """A transformer that reads document and summary together, fine-tuned from end to end."""
+    """A transformer that reads document and summary together, fine-tuned from end to end or frozen.
+
+    Of a frozen one the vectors of all samples are computed once and kept on disk.
+    """
 
     module: CrossEncoder
-    default_rate = 3e-5
     predict_batch = 16
 
-    def __init__(self, options: TrainingOptions, pairs: Sequence[Pair], samples: Samples) -> None:
+    def __init__(
+        self,
+        options: TrainingOptions,
+        pairs: Sequence[Pair],
+        samples: Samples,
+        vectors: Path,
+        progress: bool | None = None,
+    ) -> None:
         super().__init__(options, samples)
         self.module = load_cross_encoder(options.encoder, options.window)
+        self.default_rate = 1e-3 if options.freeze else 3e-5
         self._pairs = pairs
         self.config = {
             "unit": "cross",
@@ -212,13 +224,50 @@ class CrossLearner(SampleLearner):
             "window": self.module.window,
             "lang": options.lang,
         }
+        self._store: VectorStore | None = None
+        if options.freeze:
+            self.module.transformer.requires_grad_(False)
+            identity, dimension = load_encoder(options.encoder).identity, self.module.hidden.in_features
+            kind = StoreKind(identity, dimension, "cross", options.lang, False, self.module.window)
+            self._store = VectorStore(vectors / kind.folder_name, kind)
+            self._fill(self._store, progress)
+
+    def _fill(self, store: VectorStore, progress: bool | None, part: int = 2048) -> None:
+        """Compute the vectors that are missing, samples of similar length together."""
+        texts = {self._text(sample): sample for side in self.samples.values() for sample in side}
+        missing = sorted((text for text in texts if text not in store), key=lambda text: (-len(text), text))
+        self.module.eval()
+        with io.progress_bar(len(missing), desc="encode", unit=" pairs", progress=progress) as bar:
+            for begin in range(0, len(missing), part):
+                done = []
+                for start in range(begin, min(begin + part, len(missing)), self.predict_batch):
+                    chosen = missing[start : min(start + self.predict_batch, begin + part)]
+                    with torch.inference_mode():
+                        found = self.module.first(self.module.batch([self._row(texts[text]) for text in chosen]))
+                    done += [
+                        (text, UnitVectors(vector, _NO_TOKENS))
+                        for text, vector in zip(chosen, found.numpy(), strict=True)
+                    ]
+                    bar.update(len(chosen))
+                store.add(done)
+
+    def _text(self, sample: Sample) -> str:
+        return f"{self._pairs[sample.row].document}\0{sample.summary}"
+
+    def _row(self, sample: Sample) -> tuple[list[int], list[int]]:
+        return self.module.cut(self._pairs[sample.row].document, sample.summary)
 
     def length(self, sample: Sample) -> int:
         return len(self._pairs[sample.row].document) + len(sample.summary)
 
     def logits(self, samples: Sequence[Sample]) -> Tensor:
-        rows = [self.module.cut(self._pairs[sample.row].document, sample.summary) for sample in samples]
-        return self.module(self.module.batch(rows))
+        if self._store is None:
+            return self.module(self.module.batch([self._row(sample) for sample in samples]))
+        vectors = np.stack([self._store.get(self._text(sample)).vector for sample in samples])
+        return self.module.head(torch.from_numpy(vectors.astype(np.float32)))
+
+
+_NO_TOKENS = np.zeros((0, 0), np.float32)
 
 
 def build_learner(
@@ -231,7 +280,7 @@ def build_learner(
 ) -> VectorLearner | CrossLearner | JoinLearner:
     """The learner for the unit and head that the options name."""
     if options.unit == "cross":
-        return CrossLearner(options, pairs, samples)
+        return CrossLearner(options, pairs, samples, vectors, progress)
     if options.head == "aspects":
         return JoinLearner(options, pairs, sides, progress)
     return VectorLearner(options, pairs, samples, vectors, progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
@@ -13,7 +14,7 @@ from movers import io
 from movers.encoders.cache import folder_digest
 from movers.errors import InputError
 from movers.quality.units import Unit
-from movers.training import Curve, best_entry
+from movers.training import Curve, best_entry, written_folder
 from movers.version import VERSION
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
     Module: TypeAlias = Head | CrossEncoder | JoinNetwork
 
-__all__ = ["SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "find_model", "load_model",
+__all__ = ["PAPER", "SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "find_model", "load_model",
            "save_model"]  # fmt: skip
 
-#: The name of the model that comes with the package.
-SHIPPED = "shipped"
+#: The names of the models that come with the package: the default, and Bao et al.'s network.
+SHIPPED, PAPER = "shipped", "paper"
 HeadName = Literal["fc", "cnn", "lstm", "aspects"]
 _FORMAT = 3  # 2 had one network over all features, without aspects
 # What determines scores: weights, what they mean and, of a cross-encoder, how it reads.
@@ -92,15 +93,15 @@ def save_model(folder: Path, module: Module, config: ModelConfig, record: Traini
 
     from movers.quality.cross import CrossEncoder
 
-    folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
-    io.write_file(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
-    if isinstance(module, CrossEncoder):
-        module.save_parts(folder)
     config = {**config, "metric": _METRIC, "format": _FORMAT, "movers": VERSION}
-    io.write_file(folder / "record.json", json.dumps(record, indent=1))
-    io.write_file(folder / "README.md", _card(config, record))
-    io.write_file(folder / "config.json", json.dumps(config, indent=1))  # last: without it the folder is no model
+    with written_folder("train quality", folder, last="config.json") as written:
+        io.write_file(written / "model.safetensors", save(weights, metadata={"format": "pt"}))
+        if isinstance(module, CrossEncoder):
+            module.save_parts(written)
+        io.write_file(written / "record.json", json.dumps(record, indent=1))
+        io.write_file(written / "README.md", _card(config, record))
+        io.write_file(written / "config.json", json.dumps(config, indent=1))
     return load_model(folder)
 
 
@@ -110,16 +111,16 @@ def find_model(model: object) -> QualityModel | Path:
         return model
     if not isinstance(model, str | Path):
         raise InputError(
-            f"{_METRIC}: model: expected 'shipped', a folder or a QualityModel, but got {type(model).__name__}"
+            f"{_METRIC}: model: expected 'shipped', 'paper', a folder or a QualityModel, but got {type(model).__name__}"
         )
-    shipped = str(model) == SHIPPED
-    folder = (Path(str(resources.files("movers.quality"))) / "shipped" if shipped else Path(model)).resolve()
-    if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
+    named = str(model) in (SHIPPED, PAPER)
+    folder = Path(str(resources.files("movers.quality"))) / model if named else Path(model)
+    if not all(os.path.isfile(folder / name) for name in ("config.json", "model.safetensors")):
         raise InputError(
-            f"{_METRIC}: model: expected 'shipped' or a folder with config.json and model.safetensors, "
+            f"{_METRIC}: model: expected 'shipped', 'paper' or a folder with config.json and model.safetensors, "
             f"as `movers train quality` writes it, but got {str(model)!r}"
         )
-    return folder
+    return folder.resolve()
 
 
 def load_model(model: object = SHIPPED) -> QualityModel:
@@ -127,7 +128,7 @@ def load_model(model: object = SHIPPED) -> QualityModel:
     folder = find_model(model)
     if isinstance(folder, QualityModel):
         return folder
-    name = SHIPPED if str(model) == SHIPPED else folder.name
+    name = str(model) if str(model) in (SHIPPED, PAPER) else folder.name
     return _load(str(folder), name, folder_digest(folder, _SCORING_FILES))
 
 

@@ -2,8 +2,8 @@ r"""Reference-free summary quality: a summary against its document(s), without a
 
 .. math:: \mathrm{score}(s, D) = \frac{1}{|D|} \sum_{d \in D} f(d, s) \qquad f(d, s) \in [0, 1]
 
-The default f is the mean of three aspects, `faithfulness`, `coverage` and `fluency`, see `movers.quality.aspects`; a
-model of Bao et al. 2020 is a network over vectors, see `movers.quality.heads`. With `doc_reduce="sum"` the sum over the
+The default f combines three aspects, `faithfulness`, `coverage` and `fluency`, see `movers.quality.aspects`; a model of
+Bao et al. 2020 is a network over vectors, see `movers.quality.heads`. With `doc_reduce="sum"` the sum over the
 documents is not divided, as in the paper. A blank summary scores 0.
 
 Reference: F. S. Bao et al. End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization.
@@ -32,9 +32,10 @@ from movers.texts import is_visible
 
 if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
+    from movers.quality.lm import LanguageModel
     from movers.weights import Corpus
 
-__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors",
+__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors", "pair_likelihoods",
            "reference_free_summary_quality"]  # fmt: skip
 
 Text = TypeVar("Text")
@@ -45,7 +46,20 @@ class QualityOptions(RunOptions):
     """Options of reference_free_summary_quality."""
 
     model: object = option(
-        "shipped", "`shipped`, or a folder that `movers train quality` wrote", values="str, path or QualityModel"
+        "shipped",
+        "`shipped`; `paper`, the network of Bao et al.; or a folder that `movers train quality` wrote",
+        values="str, path or QualityModel",
+    )
+    lm: str | None = option(
+        None,
+        "a language model whose likelihood of the summary after the document counts too: `smollm2` (extra `lm`), or a "
+        "folder or Hub id of a causal or seq2seq model; needs a model with aspects",
+        values="str or None",
+    )
+    truncation: Literal["window", "cut"] = option(
+        "window",
+        "what a cross-encoder does with long texts: `window` reads all of them, `cut` cuts both in parallel to its "
+        "window, as the paper",
     )
     doc_reduce: Literal["mean", "sum"] = option(
         "mean", "how the scores against several documents become one; `mean` stays in [0, 1], `sum` is the paper's"
@@ -69,6 +83,11 @@ class SummaryQuality(PairMetric[Text]):
     ) -> VectorQuality | CrossQuality:
         model = load_model(options.model)
         config = model.config
+        if options.lm is not None and config["head"] != "aspects":
+            head = config["head"]
+            raise InputError(
+                f"{name}: lm: expected None for a model without aspects (head {head!r}), but got {options.lm!r}"
+            )
         fields: dict[str, object] = {
             "model": model.identity,
             "text": config["unit"],
@@ -76,8 +95,11 @@ class SummaryQuality(PairMetric[Text]):
             "docs": options.doc_reduce,
             **({"html": "decoded"} if options.unescape else {}),
         }
+        cut = {"truncation": "cut"} if options.truncation == "cut" else {}
+        if cut and config["unit"] != "cross":
+            raise InputError(f"{name}: truncation: expected 'window' for a model that is no cross-encoder")
         if config["unit"] == "cross":
-            line = signature(name, fields | {"dtype": options.dtype, "window": config["window"]})
+            line = signature(name, fields | {"dtype": options.dtype, "window": config["window"], **cut})
             return CrossQuality(name, line, options, _placed(model, options.device, options.dtype))
         encoder = load_encoder(config["encoder"], device=options.device, dtype=options.dtype)
         if encoder.identity != config["encoder_identity"]:
@@ -88,7 +110,13 @@ class SummaryQuality(PairMetric[Text]):
         if not isinstance(encoder, StaticEncoder):
             fields["dtype"] = encoder.dtype
         fields |= {"emb": encoder.identity, "lang": config["lang"], "window": reading_window(encoder)}
-        return VectorQuality(name, signature(name, fields), options, model, encoder)
+        lm = None
+        if options.lm is not None:
+            from movers.quality.lm import load_lm
+
+            lm = load_lm(options.lm, options.device, options.dtype)
+            fields |= {"lm": lm.identity, "dtype": options.dtype}
+        return VectorQuality(name, signature(name, fields), options, model, encoder, lm)
 
     @property
     def multi_ref(self) -> Literal["mean", "sum"]:
@@ -104,6 +132,11 @@ class VectorQuality(SummaryQuality[TextVectors]):
 
     model: QualityModel
     encoder: Encoder
+    lm: LanguageModel | None = None
+
+    @property
+    def by_reference(self) -> bool:
+        return self.lm is not None  # which reads a document once for all its summaries
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
         config, batch_tokens = self.model.config, self.options.batch_tokens
@@ -112,8 +145,14 @@ class VectorQuality(SummaryQuality[TextVectors]):
     def has_unknown(self, text: TextVectors) -> bool:
         return text.unknown
 
+    def was_cut(self, text: TextVectors) -> bool:
+        if self.lm is not None and self.lm.cuts(" ".join(text.units)):
+            return True
+        return len(text.units) > self.model.config.get("document_length", len(text.units))  # of Bao et al.'s networks
+
     def compare_many(self, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[Comparison]:
-        return compare_vectors(self.model, pairs, self.options.return_alignment)
+        likelihoods = None if self.lm is None else pair_likelihoods(self.lm, pairs)
+        return compare_vectors(self.model, pairs, self.options.return_alignment, likelihoods)
 
 
 class TokenIds(NamedTuple):
@@ -128,7 +167,8 @@ class TokenIds(NamedTuple):
 class CrossQuality(SummaryQuality[TokenIds]):
     """A transformer that reads document and summary together.
 
-    Parts of a long summary count alike, each by the window of the document that suits it best.
+    Parts of a long summary count alike, each by the window of the document that suits it best. With `truncation="cut"`
+    there is one window, and a text counts as cut if it leaves no room in it for another.
     """
 
     module: CrossEncoder
@@ -141,10 +181,17 @@ class CrossQuality(SummaryQuality[TokenIds]):
     def has_unknown(self, text: TokenIds) -> bool:
         return text.unknown
 
+    def was_cut(self, text: TokenIds) -> bool:
+        return self.options.truncation == "cut" and len(text.ids) >= self.module.room
+
+    def _windows(self, document: TokenIds, summary: TokenIds) -> list[list[tuple[list[int], list[int]]]]:
+        if self.options.truncation == "cut":
+            return [[self.module.cut_ids(document.ids, summary.ids)]]
+        return self.module.windows(document.ids, summary.ids)
+
     def compare_many(self, pairs: Sequence[tuple[TokenIds, TokenIds]]) -> list[Comparison]:
         windows = [
-            [] if summary.blank or document.blank else self.module.windows(document.ids, summary.ids)
-            for summary, document in pairs
+            [] if summary.blank or document.blank else self._windows(document, summary) for summary, document in pairs
         ]
         rows = [row for parts in windows for part in parts for row in part]
         found = iter(self.module.score_rows(rows, self.options.batch_tokens))
@@ -167,10 +214,30 @@ def _placed(model: QualityModel, device: str | None, dtype: str) -> CrossEncoder
     return model.module.placed(device, dtype)
 
 
+def pair_likelihoods(lm: LanguageModel, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[float | None]:
+    """Geometric mean of the probabilities of each summary's tokens, None if it or its document is blank."""
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, (summary, document) in enumerate(pairs):
+        if not summary.blank and not document.blank:
+            places.setdefault(document.units, []).append(place)
+    found: list[float | None] = [None] * len(pairs)
+    for document_units, own in places.items():
+        values = lm.log_likelihoods(" ".join(document_units), [" ".join(pairs[place][0].units) for place in own])
+        for place, value in zip(own, values, strict=True):
+            found[place] = float(np.exp(value.mean()))
+    return found
+
+
 def compare_vectors(
-    model: QualityModel, pairs: Sequence[tuple[TextVectors, TextVectors]], aligned: bool = False
+    model: QualityModel,
+    pairs: Sequence[tuple[TextVectors, TextVectors]],
+    aligned: bool = False,
+    likelihoods: Sequence[float | None] | None = None,
 ) -> list[Comparison]:
-    """(summary, document) pairs, all in one pass of the network: it takes as long for one pair as for many."""
+    """(summary, document) pairs, all in one pass of the network: it takes as long for one pair as for many.
+
+    `likelihoods` are those of the summaries, if a language model gave them.
+    """
     import torch
 
     from movers.quality.heads import Head, PairInput
@@ -178,6 +245,8 @@ def compare_vectors(
 
     scoring = model.module
     parts = dict.fromkeys(ASPECTS, 0.0) if model.config["head"] == "aspects" else {}
+    if likelihoods is not None:
+        parts["likelihood"] = 0.0
     # nothing is no summary of anything, not even of nothing
     empty = Comparison(0.0, parts, empty=True, alignment={"summary": [], "document": []} if aligned else None)
     found = [empty] * len(pairs)
@@ -199,9 +268,9 @@ def compare_vectors(
     assert isinstance(scoring, JoinNetwork)
     broken = scoring.broken([summary for summary, _ in chosen])
     for place, (summary, document), joins in zip(places, chosen, broken, strict=True):
-        aspects = measure_aspects(document, summary, joins)
+        aspects = measure_aspects(document, summary, joins, None if likelihoods is None else likelihoods[place])
         told = aspects.describe(summary.units, document.units) if aligned else None
-        found[place] = Comparison(aspects.score, {name: getattr(aspects, name) for name in ASPECTS}, alignment=told)
+        found[place] = Comparison(aspects.score, aspects.parts, alignment=told)
     return found
 
 
@@ -222,10 +291,11 @@ def reference_free_summary_quality(
     Returns
     -------
     dict
-        `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` and `n_truncated` (always 0:
-        nothing is filtered or cut); with the shipped model `faithfulness`, `coverage` and `fluency`, one float per
-        summary; and with `return_alignment` `alignments`: for each summary a list, one entry per document, of which
-        summary sentences the document supports, what in them it does not have, and which of its sentences are covered.
+        `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` (0) and `n_truncated` (0 unless
+        `model` or `lm` does not read all of a text, or with `truncation="cut"`); with the shipped model
+        `faithfulness`, `coverage` and `fluency`, and with `lm` `likelihood`, one float per summary; and with
+        `return_alignment` `alignments`: for each summary a list, one entry per document, of which summary sentences the
+        document supports, what in them it does not have, and which of its sentences are covered.
 
     >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
     >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]

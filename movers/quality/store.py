@@ -147,7 +147,7 @@ class VectorStore:
             for begin in range(0, len(missing), part):
                 chunk = missing[begin : begin + part]
                 done = []
-                for index, vectors in encode_units(chunk, encoder):
+                for index, vectors in encode_units(chunk, encoder, self.kind.unit):
                     done.append((chunk[index], vectors))
                     bar.update(1)
                 self.add(done)

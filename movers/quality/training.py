@@ -33,8 +33,8 @@ class TrainingOptions(training.LoopOptions):
     encoder: str = option("all-MiniLM-L6-v2", "encoder of words or sentences; any name that metrics accept as `model`")
     unit: Unit | None = option(
         None,
-        "what a vector stands for; `cross` fine-tunes the transformer on document and summary together; by default "
-        "`sentences`, or `words` with a static encoder",
+        "what a vector stands for (of a static encoder's sentence, the mean of its words); `cross` fine-tunes the "
+        "transformer on document and summary together; by default `sentences`, or `words` with a static encoder",
     )
     head: HeadName | None = option(
         None, "network over the vectors; by default `aspects`, `lstm` for words, and always `fc` for `cross`"
@@ -43,6 +43,9 @@ class TrainingOptions(training.LoopOptions):
     fakes: int = option(1, "negative samples per document")
     lang: str = option("en", "language of the rules that split sentences")
     window: int | None = option(None, "tokens that the cross-encoder reads at once; its limit by default")
+    freeze: bool = option(
+        False, "train the network over a cross-encoder's vectors alone: they are computed once, epochs take seconds"
+    )
 
     def settle(self, metric: str) -> Self:
         super().settle(metric)
@@ -51,11 +54,16 @@ class TrainingOptions(training.LoopOptions):
             if self.head == "aspects":
                 raise InputError(f"{metric}: recipe: 'paper' has head 'fc', 'cnn' or 'lstm', but got 'aspects'")
             return replace(replace(paper, head=self.head or "fc").settle(metric), recipe="paper")
-        unit: Unit = self.unit or ("sentences" if load_static(self.encoder) is None else "words")
-        usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "aspects"}
+        static = load_static(self.encoder) is not None
+        unit: Unit = self.unit or ("words" if static else "sentences")
+        usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "fc" if static else "aspects"}
         head = self.head or usual[unit]
         if unit == "words" and head == "aspects":
             raise InputError(f"{metric}: head: 'aspects' needs sentences; with unit='words' use 'fc', 'cnn' or 'lstm'")
+        if static and head == "aspects":
+            raise InputError(f"{metric}: head: 'aspects' needs a transformer, but got the encoder {self.encoder!r}")
+        if self.freeze and unit != "cross":
+            raise InputError(f"{metric}: freeze: expected False with unit={unit!r}, whose encoder is always frozen")
         if unit == "cross" and head != "fc":
             raise InputError(f"{metric}: head: unit='cross' always has 'fc', but got {head!r}")
         return replace(self, unit=unit, head=head)

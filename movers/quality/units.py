@@ -135,12 +135,20 @@ def reading_window(encoder: Encoder) -> int | None:
 
 
 def encode_units(
-    units: Sequence[str], encoder: Encoder, batch_tokens: int | None = None
+    units: Sequence[str], encoder: Encoder, unit: Unit, batch_tokens: int | None = None
 ) -> Iterator[tuple[int, UnitVectors]]:
-    """`(index, vectors)` of distinct units as they become ready, in any order."""
+    """`(index, vectors)` of distinct units as they become ready, in any order.
+
+    With a static encoder the vector of a sentence is the mean of its words' (as in a deep averaging network).
+    """
     if isinstance(encoder, StaticEncoder):
         if units:
-            vectors, known = known_vectors(encoder, list(units))  # an unknown word is the zero vector
+            words = [split_units(text, "words") if unit == "sentences" else [text] for text in units]
+            flat, has = known_vectors(encoder, [word for own in words for word in own])  # unknown: the zero vector
+            owners = np.repeat(np.arange(len(units)), [len(own) for own in words])
+            vectors = np.zeros((len(units), flat.shape[1]), np.float32)
+            np.add.at(vectors, owners, flat)
+            known = np.bincount(owners, ~has, minlength=len(units)) == 0
             no_tokens = np.zeros((0, vectors.shape[1]), np.float32)
             for index, vector in enumerate(unit_rows(vectors)):
                 yield index, UnitVectors(vector, no_tokens, unknown=not known[index])
@@ -176,5 +184,7 @@ def encode_texts(
 ) -> Iterator[tuple[int, TextVectors]]:
     """`(index, text vectors)` for every text as soon as its last unit is ready; every distinct unit is encoded once."""
     units = [split_units(text, unit, lang) for text in texts]
-    for index, parts in group_when_complete(units, lambda distinct: encode_units(distinct, encoder, batch_tokens)):
+    for index, parts in group_when_complete(
+        units, lambda distinct: encode_units(distinct, encoder, unit, batch_tokens)
+    ):
         yield index, assemble(units[index], parts)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
+from movers.encoders.load import remote_code_allowed
 from movers.errors import InputError
 from movers.rewards.losses import token_log_probs
 
@@ -120,10 +122,12 @@ def load_generator(folder: str | Path, prompt_tokens: int = 256, new_tokens: int
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
     try:
-        config = AutoConfig.from_pretrained(folder)
+        trusted = remote_code_allowed()
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
         kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-        model, tokenizer = kind.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError) as error:
+        model = kind.from_pretrained(folder, trust_remote_code=trusted, weights_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
+    except (OSError, ValueError, UnpicklingError) as error:
         raise InputError(f"rewards: model: expected a model folder, but got {str(folder)!r}: {error}") from None
     if tokenizer.eos_token_id is None:
         raise InputError("rewards: model: expected a tokenizer with an end-of-sequence token, but got none")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from movers.encoders.shared import SharedPass
 from movers.errors import InputError
+from movers.quality.aspects import ASPECTS
 from movers.registry import MetricSpec, parse_metric
 from movers.rewards.messages import has_words, repetitions, text_of, texts_of
 from movers.rewards.scale import Scale, Transform, mean, parse_scale
@@ -30,6 +31,7 @@ class _Part:
     options: RunOptions
     scale: Scale
     weight: float
+    aspect: str | None = None
     built: PairMetric[object] | None = None
     kept: dict[str, object] = field(default_factory=dict)
 
@@ -47,7 +49,7 @@ class _Part:
         pairs = [(read[text], self.kept[other]) for text, others in rows for other in others]
         groups = threaded_map(metric.compare_many, chunks(pairs, 16), metric.options.threads, chunk=1)
         compared_pairs = zip(pairs, (comparison for group in groups for comparison in group), strict=True)
-        scores = iter([_score(metric, *pair, comparison) for pair, comparison in compared_pairs])
+        scores = iter([_score(metric, *pair, comparison, self.aspect) for pair, comparison in compared_pairs])
         while len(self.kept) > _TEXTS_KEPT:
             del self.kept[next(iter(self.kept))]
         return [metric.rescale("score", _reduce(metric, [next(scores) for _ in others])) for _, others in rows]
@@ -66,12 +68,18 @@ class _Part:
         return found
 
 
-def _score(metric: PairMetric[object], completion: object, other: object, comparison: Comparison) -> float:
-    """The score of a pair; without limit low for a completion of stop words alone.
+def _score(
+    metric: PairMetric[object], completion: object, other: object, comparison: Comparison, aspect: str | None
+) -> float:
+    """The score of a pair, or the aspect that counts instead; without limit low for a completion of stop words alone.
 
     A metric compares it with all tokens of the other text, which tells nothing and may be more than what a good
     sentence gets from a comparison of content words.
     """
+    if aspect is not None:
+        if aspect not in comparison.parts:
+            raise InputError(f"{metric.name}: aspect: expected a model with aspects, but got {metric.signature}")
+        return comparison.parts[aspect]
     if comparison.unfiltered and metric.compare(completion, completion).unfiltered:
         return comparison.score if metric.compare(other, other).unfiltered else -math.inf
     return comparison.score
@@ -139,12 +147,13 @@ class Reward:
         *,
         sources: Sequence[object] | None = None,
     ) -> list[float | None]:
-        """The same for a loop of one's own: texts, with one or several references each."""
-        columns: dict[str, object] = {}
-        if references is not None:
-            columns[self._columns["references"]] = references
-        if sources is not None:
-            columns[self._columns["sources"]] = sources
+        """The same for a loop of one's own: texts, with one or several references (or `sources`) each."""
+        given = {"references": references, "sources": sources}
+        for kind in {part.spec.compared_with for part in self._parts}:
+            if given[kind] is None:
+                came = [name for name, value in given.items() if value is not None]
+                raise InputError(f"{self.__name__}: score: expected {kind}=…, but got {', '.join(came) or 'none'}")
+        columns = {self._columns[kind]: texts for kind, texts in given.items() if texts is not None}
         return self(completions=completions, log_metric=None, **columns)
 
     def _combine(
@@ -176,6 +185,7 @@ def reward(
     reference_column: str = "reference",
     source_column: str = "source",
     transform: Transform | None = None,
+    aspect: str | None = None,
     name: str | None = None,
     **options: object,
 ) -> Reward:
@@ -193,6 +203,9 @@ def reward(
         Column of the documents, for `reference_free_summary_quality`.
     transform : {None, "log"}
         "log" gives −distance instead of exp(−distance), for wms, sms and swms.
+    aspect : {None, "faithfulness", "coverage", "fluency", "likelihood"}
+        Reward this aspect of `reference_free_summary_quality` instead of its score; `likelihood` needs an `lm`. In
+        brackets after the name it holds for one metric of several.
     name : str, optional
         What trainers log the reward under; the metrics' names by default.
     **options
@@ -224,7 +237,8 @@ def reward(
     parts = []
     for text, weight in weights.items():
         spec, own = parse_metric(text)
-        scale, rest = parse_scale(spec.name, {**options, **own}, transform)
+        scale, rest = parse_scale(spec.name, {"aspect": aspect, **options, **own}, transform)
+        chosen = _aspect(spec.name, rest.pop("aspect"), rest)
         if rest.get("idf") == "corpus":
             raise InputError(
                 f"{spec.name}: idf: expected a table for a reward, because 'corpus' would change it with every batch; "
@@ -233,15 +247,28 @@ def reward(
         settled = spec.parse({"progress": False, **rest})
         if several and isinstance(settled, PairOptions):
             settled = replace(settled, shared_pass=shared)
-        parts.append(_Part(text, spec, settled, scale, weight))
+        parts.append(_Part(text, spec, settled, scale, weight, chosen))
     return Reward(parts, reference_column, source_column, name or "+".join(part.label for part in parts))
+
+
+def _aspect(metric: str, aspect: object, options: Mapping[str, object]) -> str | None:
+    if aspect is None:
+        return None
+    known = (*ASPECTS, "likelihood") if options.get("lm") else ASPECTS
+    if metric != "reference_free_summary_quality" or aspect not in known:
+        raise InputError(
+            f"{metric}: aspect: expected None, or {', '.join(known)} of reference_free_summary_quality "
+            f"({'with' if options.get('lm') else 'likelihood: only with'} lm), but got {aspect!r}"
+        )
+    return str(aspect)
 
 
 def _weights(metric: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:
     if isinstance(metric, str):
         return {metric: 1.0}
     found = dict(metric) if isinstance(metric, Mapping) else {text: 1 / len(metric) for text in metric}
-    if not found or any(isinstance(value, bool) or not 0 < value < math.inf for value in found.values()):
+    numbers = [value for value in found.values() if isinstance(value, int | float) and not isinstance(value, bool)]
+    if not found or len(numbers) < len(found) or not all(0 < value < math.inf for value in numbers):
         raise InputError(f"reward: metric: expected metrics with weights above zero, but got {metric!r}")
     if not isinstance(metric, Mapping) and len(found) < len(metric):
         raise InputError(f"reward: metric: expected different metrics, but got {', '.join(metric)}")

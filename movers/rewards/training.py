@@ -287,11 +287,12 @@ def train_reward(
             for at, pair in enumerate(sides["test"][:10])
         ],
     }
-    generator.model.save_pretrained(output)
-    generator.tokenizer.save_pretrained(output)
-    io.write_file(output / "training.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    for name, curve in curves.items():
-        training.draw_curve(curve, output / f"{name}_curve.png")
+    with training.written_folder(_COMMAND, output, last="model.safetensors") as folder:
+        generator.model.save_pretrained(folder)
+        generator.tokenizer.save_pretrained(folder)
+        io.write_file(folder / "training.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        for name, curve in curves.items():
+            training.draw_curve(curve, folder / f"{name}_curve.png")
     return record
 
 

@@ -36,7 +36,7 @@ from movers.signature import signature
 from movers.texts import check_language
 from movers.threads import CELLS
 from movers.transport import assignment, emd, greedy, unit_rows
-from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
+from movers.weights import Corpus, Tables, choose_weights, warn_no_mass, weigh
 
 __all__ = [
     "BertScoreEmd",
@@ -58,9 +58,8 @@ Floats = NDArray[np.float64]
 
 
 def f1_of(precision: float, recall: float) -> float:
-    """Harmonic mean; 0 where precision + recall is not above 0."""
-    total = precision + recall
-    return 2.0 * precision * recall / total if total > 0 else 0.0
+    """Harmonic mean; 0 where precision or recall is not above 0 (their quotient would have no lower bound)."""
+    return 2.0 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
 
 
 def greedy_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
@@ -160,6 +159,11 @@ class BertScoreOptions(TokenOptions):
             raise InputError(f"{metric}: all_layers: expected False; ask for one layer at a time")
         if self.lang is not None:
             check_language(metric, self.lang)
+        if self.baseline_path is not None and not self.rescale_with_baseline:
+            raise InputError(
+                f"{metric}: baseline_path: expected rescale_with_baseline=True beside it, but got "
+                f"{self.baseline_path!r} alone; rescale={self.baseline_path!r} means both"
+            )
         model = self.model if self.model_type is None else self.model_type
         idf = ("corpus" if self.idf else None) if isinstance(self.idf, bool) else self.idf
         default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"
@@ -202,6 +206,10 @@ class BertScore(PairMetric[TokenText]):
     def multi_ref(self) -> MultiRef:
         return self.options.multi_ref
 
+    @property
+    def runs_in_processes(self) -> bool:
+        return self.reader.static
+
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         return self.reader.read(texts)
 
@@ -210,6 +218,9 @@ class BertScore(PairMetric[TokenText]):
 
     def has_unknown(self, text: TokenText) -> bool:
         return text.has_unknown
+
+    def idf_tables(self) -> Tables | None:
+        return self.reader.tables
 
     def reading_whole(self) -> Self:
         return replace(self, reader=self.reader.reading_whole())

@@ -32,7 +32,8 @@ from movers.encoders import load_encoder
 from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
-from movers.scores.bags import Bag, alignment_of, match_unknown, no_alignment
+from movers.scores.bags import Bag, alignment_of, no_alignment
+from movers.scores.clark_costs import costs_of, pooled, small_costs
 from movers.scores.clark_options import (
     BagDistance,
     ClarkOptions,
@@ -60,7 +61,7 @@ from movers.scores.words import (
 from movers.signature import signature
 from movers.texts import name_stop_words, warn_about_script
 from movers.threads import CELLS
-from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
+from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances
 from movers.weights import Corpus, IdfTable, normalised, resolve_tables, weigh
 
 if TYPE_CHECKING:
@@ -77,12 +78,17 @@ Floats = NDArray[np.float64]
 
 def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) -> Bag:
     r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; contextual words are each their own type."""
-    counts: dict[int, int] = {}  # types in the order of their first occurrence
-    for row in words.rows:  # at the size of a sentence a Counter spends most of its time on what it was given
-        counts[row] = counts.get(row, 0) + 1
+    rows = words.rows
+    counts = dict.fromkeys(rows, 1)  # types in the order of their first occurrence
+    if len(counts) < len(rows):
+        counts = dict.fromkeys(rows, 0)
+        for row in rows:  # at the size of a sentence a Counter spends most of its time on what it was given
+            counts[row] += 1
     units = WordUnits(words, list(counts))
-    masses = weigh(weights, np.array([*counts.values()], dtype=np.float64), units, table)
-    return Bag(units, normalised(metric, masses))
+    masses = np.array([*counts.values()], dtype=np.float64)
+    if weights == "count":
+        return Bag(units, masses / len(rows))
+    return Bag(units, normalised(metric, weigh(weights, masses, units, table)))
 
 
 def sentence_bag(
@@ -99,11 +105,8 @@ def sentence_bag(
     lengths = np.diff([*starts, len(owners)])
     spans = words.spans()
     texts = [words.text[slice(*spans[number])] for number in numbers]
-    if encoder is None and pooling == "max":
-        vectors = np.maximum.reduceat(words.vectors[words.rows], starts, axis=0)
-    elif encoder is None:
-        sums = np.add.reduceat(words.vectors[words.rows].astype(np.float64), starts, axis=0)
-        vectors = (sums / lengths[:, None]).astype(np.float32)
+    if encoder is None:
+        vectors = pooled(words, starts, lengths, pooling)
     else:
         vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
     masses = lengths.astype(np.float64)
@@ -184,6 +187,10 @@ class MoverSimilarity(PairMetric[ReadText]):
     def overlaps(self) -> bool:
         return not isinstance(self.reader, StaticReader)
 
+    @property
+    def runs_in_processes(self) -> bool:
+        return isinstance(self.reader, StaticReader) and self.sentence_encoder is None
+
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
         if name_stop_words(self.options.stopwords, self.options.lang) == "english":
             warn_about_script(self.name, texts)
@@ -201,9 +208,8 @@ class MoverSimilarity(PairMetric[ReadText]):
         (tokens,) = self.sentence_encoder.tokenize([text.text.text])
         return bool(tokens.unknown.any())
 
-    def costs(self, prediction: ReadText, reference: ReadText) -> Floats | None:
-        bags = self._bags(prediction, reference)
-        return None if bags is None else self._costs(*bags)
+    def costs_many(self, pairs: Sequence[tuple[ReadText, ReadText]]) -> list[Floats | None]:
+        return small_costs([self._bags(*pair) for pair in pairs], self.options, self.temperature)
 
     def compare(self, prediction: ReadText, reference: ReadText, costs: Floats | None = None) -> Comparison:
         aligned = self.options.return_alignment
@@ -216,12 +222,15 @@ class MoverSimilarity(PairMetric[ReadText]):
         m, n, limit = len(bags[0].masses), len(bags[1].masses), self.options.max_cells
         check_size(m, n, limit)
         with CELLS.hold(m * n, limit):
-            costs = self._costs(*bags) if costs is None else costs
+            costs = costs_of(*bags, self.options, self.temperature) if costs is None else costs
             plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
         alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
         unfiltered = prediction.bag is None or reference.bag is None
         value = self.similarity(plan.cost)
         return Comparison(value, unfiltered=unfiltered, alignment=alignment, distance=plan.cost)
+
+    def idf_tables(self) -> IdfTable | None:
+        return self.table
 
     def reading_whole(self) -> Self:
         if isinstance(self.reader, ContextualReader):
@@ -240,16 +249,6 @@ class MoverSimilarity(PairMetric[ReadText]):
             return prediction.bag, reference.bag
         first, second = prediction.text.words(filtered=False), reference.text.words(filtered=False)
         return None if first is None or second is None else (self.bag(first), self.bag(second))
-
-    def _costs(self, first: Bag, second: Bag) -> Floats:
-        check_size(len(first.masses), len(second.masses), self.options.max_cells)
-        x, y = first.units.vectors(), second.units.vectors()
-        if self.options.normalize:
-            x, y = unit_rows(x), unit_rows(y)
-        costs = pairwise_distances(x, y, self.options.distance)
-        if self.options.oov == "match":
-            match_unknown(costs, first.units, second.units, self.temperature)
-        return costs
 
     @classmethod
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:

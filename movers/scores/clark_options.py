@@ -71,7 +71,8 @@ class ClarkOptions(PairOptions):
     def settle(self, metric: str) -> Self:
         parse_aggregation(metric, self.layer)
         number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
-        if self.temperature != "auto" and not (number and 0 < float(str(self.temperature)) < math.inf):
+        auto = isinstance(self.temperature, str) and self.temperature == "auto"  # an array would compare its items
+        if not auto and not (number and 0 < float(str(self.temperature)) < math.inf):
             raise InputError(
                 f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
             )

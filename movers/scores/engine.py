@@ -6,48 +6,59 @@ texts are ready, while the encoder goes on with the rest.
 
 from __future__ import annotations
 
+import multiprocessing
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Generic, NamedTuple, TypeVar
 
 from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
-from movers.scores.metric import Comparison, Costs, Example, PairMetric, TooLarge, check_size
+from movers.processes import WorkerDied, process_map
+from movers.scores.metric import AnyMetric, Comparison, Costs, Example, PairMetric, TooLarge, check_size
 from movers.scores.options import RunOptions
-from movers.scores.result import collect, corpus_score, reduce_references
+from movers.scores.result import Totals, collect, corpus_score, reduce_references
 from movers.threads import chunks, default_threads, one_blas_thread, solver_pool
 from movers.weights import Corpus
 
 __all__ = [
+    "AnyMetric",
+    "SECTION",
     "Comparison",
     "Example",
     "PairMetric",
+    "Totals",
+    "blocks",
     "build",
     "check_size",
     "collect",
     "corpus_score",
+    "ended_workers",
     "run",
     "score",
     "score_block",
     "score_stream",
     "score_together",
+    "warn_unknown",
 ]
 
 Text = TypeVar("Text")
-Metric = TypeVar("Metric", bound=PairMetric[Any])
+Metric = TypeVar("Metric", bound=AnyMetric)
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
 _UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
+SECTION = 4096  # rows; no block crosses a multiple of it, so that a run may begin there and make the same blocks
 _BLOCK = 1024  # pairs in memory at once
+_BLOCK_CHARACTERS = 16 << 20  # of their texts, unless a single row has more
+_LEAST_BLOCK = 64  # pairs that are worth a process
 _CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
-_GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one matrix if that is more
+_GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one chunk if that is more
 
 
 def run(
-    kind: type[PairMetric[Any]],
+    kind: type[AnyMetric],
     name: str,
     predictions: object,
     compared_with: object,
@@ -71,7 +82,12 @@ def build(kind: type[Metric], name: str, options: RunOptions, corpus: Corpus | N
 
     if corpus is not None and options.unescape:
         corpus = corpus.cleaned(options.clean)
-    return rescaled(kind.build(name, options, corpus))
+    try:
+        return rescaled(kind.build(name, options, corpus))
+    except InputError as error:  # an encoder or a table knows the option (a layer by that name), but not whose it is
+        if str(error).partition(":")[0] not in {"layer", *(item.name for item in fields(options))}:
+            raise
+        raise InputError(f"{name}: {error}") from error
 
 
 def score(
@@ -82,28 +98,89 @@ def score(
     return collect(metric, list(score_stream(metric, rows, total=len(predictions))))
 
 
-def score_stream(metric: PairMetric[Text], rows: Iterable[Row], total: int | None = None) -> Iterator[Example]:
-    """Examples in the order of the rows, holding no more than a block of them in memory."""
-    bar = progress_bar(total, desc=metric.name, unit=" texts", progress=metric.options.progress)
-    count = unknown = 0
-    with solver_pool(metric.options.threads) as pool, bar:
-        for block in blocks(rows):
-            for example in score_block(metric, block, pool, first_row=count):
+def score_stream(
+    metric: PairMetric[Text], rows: Iterable[Row], total: int | None = None, first_row: int = 0, unknown: int = 0
+) -> Iterator[Example]:
+    """Examples in the order of the rows, holding no more than a block of them in memory.
+
+    A contextual metric encodes nothing of a section before the last example of the section before it has been taken.
+    If the rows go on from an earlier run, `first_row` of them (a multiple of `SECTION`) were scored by it, `unknown`
+    of which have words that the encoder does not know.
+    """
+    bar = progress_bar(total, desc=metric.name, unit=" texts", progress=metric.options.progress, initial=first_row)
+    count = first_row
+    with bar:
+        for block in _scored_blocks(metric, rows, total, first_row):
+            for example in block:
                 yield example
                 bar.update(1)
                 count += 1
                 unknown += example.unknown
+    warn_unknown(metric.name, unknown, count)
+
+
+def warn_unknown(metric: str, unknown: int, count: int) -> None:
+    """Say so if many rows have words or pieces that the encoder does not know."""
     if unknown > _UNKNOWN_SHARE * count:
         warnings.warn(
-            f"{metric.name}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
+            f"{metric}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
             "words without a vector are left out, unknown pieces match only where they are written the same. "
             "Choose a model for this language or script",
             stacklevel=2,
         )
 
 
+def _scored_blocks(
+    metric: PairMetric[Text], rows: Iterable[Row], total: int | None, first_row: int
+) -> Iterator[list[Example]]:
+    """Blocks in order, scored in this process with threads, or in worker processes."""
+    workers = metric.options.workers or 1
+    if total is not None:
+        workers = min(workers, (total - first_row) // _LEAST_BLOCK)
+    if workers > 1 and metric.runs_in_processes and not multiprocessing.current_process().daemon:
+        size = _BLOCK if total is None else min(_BLOCK, max(_LEAST_BLOCK, total // (4 * workers)))
+        yield from _in_processes(metric, _numbered(blocks(rows, size), first_row), workers)
+        return
+    with solver_pool(metric.options.threads) as pool:
+        for first, block in _numbered(blocks(rows), first_row):
+            yield score_block(metric, block, pool, first)
+
+
+class _NumberedBlock(NamedTuple):
+    first_row: int
+    rows: list[Row]
+
+
+def _numbered(found: Iterable[list[Row]], first_row: int) -> Iterator[_NumberedBlock]:
+    for rows in found:
+        yield _NumberedBlock(first_row, rows)
+        first_row += len(rows)
+
+
+def _in_processes(metric: PairMetric[Text], tasks: Iterable[_NumberedBlock], workers: int) -> Iterator[list[Example]]:
+    try:
+        yield from process_map(_score_in_worker, metric, tasks, workers)
+    except WorkerDied as error:
+        assert isinstance(error.task, _NumberedBlock)
+        raise ended_workers(metric.name, error, error.task.first_row, len(error.task.rows), workers) from None
+
+
+def ended_workers(metric: str, error: WorkerDied, first_row: int, rows: int, workers: int) -> InputError:
+    """What is told where two workers ended over the same rows."""
+    method = multiprocessing.get_start_method()
+    guard = "" if method == "fork" else f", or the script lacks `if __name__ == '__main__':`, which {method} needs"
+    return InputError(
+        f"{metric}: workers: rows {first_row} to {first_row + rows - 1}: expected scores, but two processes ended over "
+        f"them, one after the other (exit code {error.code}): memory may not suffice for {workers} of them{guard}"
+    )
+
+
+def _score_in_worker(metric: PairMetric[Text], task: _NumberedBlock) -> list[Example]:
+    return score_block(metric, task.rows, None, task.first_row)
+
+
 def score_together(
-    metrics: Mapping[str, PairMetric[Any]], rows: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
+    metrics: Mapping[str, AnyMetric], rows: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 ) -> dict[str, dict[str, object]]:
     """Results of several metrics over equally many rows, block by block: what one encodes, the next need not."""
     streams = {
@@ -115,15 +192,16 @@ def score_together(
 
 
 def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
-    """Rows with together at least `size` references, the last block fewer."""
+    """Rows with together at least `size` references; the last block, also of a section, and one of long texts fewer."""
     block: list[Row] = []
-    count = 0
-    for row in rows:
+    count = characters = 0
+    for number, row in enumerate(rows, start=1):
         block.append(row)
         count += len(row[1])
-        if count >= size:
+        characters += len(row[0]) + sum(map(len, row[1]))
+        if count >= size or characters >= _BLOCK_CHARACTERS or number % SECTION == 0:
             yield block
-            block, count = [], 0
+            block, count, characters = [], 0, 0
     if block:
         yield block
 
@@ -185,11 +263,17 @@ class _Block(Generic[Text]):
             if self.metric.has_unknown(text):
                 self.unknown.add(number)
             ready += [pair for pair in waiting[number] if pair[0] in self.texts and pair[1] in self.texts]
-            if self.metric.overlaps:
+            if self.metric.overlaps and not self.metric.by_reference:
                 while len(ready) >= _CHUNK:
                     self._submit(ready[:_CHUNK], left)
                     ready = ready[_CHUNK:]
-        if self.metric.overlaps:
+        if self.metric.by_reference:
+            together: dict[int, list[Pair]] = {}
+            for pair in ready:
+                together.setdefault(pair[1], []).append(pair)
+            for part in together.values():
+                self._submit(part, left)
+        elif self.metric.overlaps:
             for part in chunks(ready, _CHUNK):
                 self._submit(part, left)
         else:
@@ -210,15 +294,11 @@ class _Block(Generic[Text]):
         group: list[Pair] = []
         costs: list[Costs | None] = []
         size = 0
-        for pair in pairs:
-            try:
-                matrix = self.metric.costs(self.texts[pair[0]], self.texts[pair[1]])
-            except TooLarge as error:
-                error.pair = pair
-                raise
-            group.append(pair)
-            costs.append(matrix)
-            size += 0 if matrix is None else matrix.size
+        for part in chunks(pairs, _CHUNK):
+            found = self.metric.costs_many([(self.texts[first], self.texts[second]) for first, second in part])
+            group += part
+            costs += found
+            size += sum(0 if matrix is None else matrix.size for matrix in found)
             if size >= _GROUP:
                 self._solve_group(group, costs)
                 group, costs, size = [], [], 0
@@ -263,11 +343,17 @@ class _Block(Generic[Text]):
 def _compare(
     metric: PairMetric[Text], pairs: list[Pair], texts: list[tuple[Text, Text]], costs: list[Costs | None] | None
 ) -> list[tuple[Pair, Comparison]]:
-    if costs is not None:
-        found = [metric.compare(first, second, own) for (first, second), own in zip(texts, costs, strict=True)]
-        return list(zip(pairs, found, strict=True))
     try:
-        return list(zip(pairs, metric.compare_many(texts), strict=True))
+        if costs is None:
+            return list(zip(pairs, metric.compare_many(texts), strict=True))
+        found: list[tuple[Pair, Comparison]] = []
+        for pair, (first, second), own in zip(pairs, texts, costs, strict=True):
+            try:
+                found.append((pair, metric.compare(first, second, own)))
+            except TooLarge as error:
+                error.index = len(found)
+                raise
+        return found
     except TooLarge as error:
         error.pair = pairs[error.index]
         raise

@@ -18,7 +18,7 @@ from movers.texts import language_stop_words, token_spans
 __all__ = ["declared_languages", "language_of", "language_warning", "pieces_per_word"]
 
 MOST_PIECES = 2.5  # English texts have 1.0 to 1.4 pieces per word; Finnish, Turkish, Russian ones 3 and more
-_TEXTS, _WORDS = 64, 2000  # what is looked at of a call
+_TEXTS, _WORDS = 32, 500  # what is looked at of a call
 _ENGLISH = re.compile(r"(?:wordllama-\d+|all-MiniLM-L6-v2|all-mpnet-base-v2)@")
 _SPACY = re.compile(r"([a-z]{2,3})_\w+-[\d.]+\w*-\d+@")
 # Languages with many speakers whose lists of stop words tell them apart.
@@ -94,7 +94,7 @@ def language_of(texts: Sequence[str], lang: str = "en") -> str | None:
 
 def _share(words: Sequence[str], code: str) -> float:
     known = language_stop_words(code) or frozenset()
-    return sum(word in known for word in words) / len(words)
+    return sum(map(known.__contains__, words)) / len(words)
 
 
 def language_warning(metric: str, encoder: Encoder, texts: Sequence[str], lang: str = "en") -> None:

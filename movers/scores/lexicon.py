@@ -1,26 +1,30 @@
 """The fast path of static words: what each written piece of text means to a metric is found out once.
 
-Texts are read as pieces between word boundaries; judging a piece and finding its vector is done once, so that a text
-costs little more than the lookups of its pieces.
+Texts consist of pieces between word boundaries; judging a piece and finding its vector is done once. Since white space
+always ends a piece, what stands between white space is cut into pieces once as well, so that a text costs little more
+than one lookup per written word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders.static import StaticEncoder, known_vectors
-from movers.texts import WordRules, is_visible
+from movers.texts import WordRules, cut_alike_alone, is_visible, split_pieces
 from movers.threads import SafeLock
 
-__all__ = ["DROPPED", "INVISIBLE", "UNKNOWN", "Entries", "Lexicon", "lexicon_of"]
+__all__ = ["DROPPED", "INVISIBLE", "UNKNOWN", "Entries", "Lexicon", "ReadRows", "lexicon_of"]
 
 Vectors = NDArray[np.float32]
+Floats = NDArray[np.float64]
 INVISIBLE, DROPPED, UNKNOWN = -1, -2, -3
-_WORDS_KEPT = 1 << 16  # 64 MiB at 256 dimensions
+_WORDS_KEPT = 1 << 15  # 32 MiB at 256 dimensions
+_LONGEST_TOKEN = 40  # characters; where words are not written apart, tokens are whole sentences that never come again
 _LEXICONS_KEPT = 4
 
 
@@ -30,8 +34,16 @@ class Entries(NamedTuple):
     codes: dict[str, int]
     words: list[str]
     vectors: Vectors
+    squares: Floats  # squared lengths of the vectors
     unknown: set[int]  # rows at the origin, of words that the encoder does not know
-    all_known: bool  # no word so far was unknown: texts need not be searched for any
+
+
+class ReadRows(NamedTuple):
+    """n texts as rows of entries: for each its kept words in text order, and whether one of its words is unknown."""
+
+    entries: Entries
+    rows: list[list[int]]
+    unknown: list[bool]
 
 
 class Lexicon:
@@ -46,42 +58,102 @@ class Lexicon:
 
     def _forget(self) -> None:
         self._codes: dict[str, int] = {}
+        self._tokens: dict[str, tuple[int, ...]] = {}  # between white space → rows of its kept words
+        self._unknown_tokens: set[str] = set()
         self._row_of: dict[str, int] = {}
         self._words: list[str] = []
         self._unknown: set[int] = set()
-        self._all_known = True
-        self._vectors: Vectors = np.zeros((1024, self.encoder.dimension), np.float32)
+        # Memory is taken as it fills; a wider array would take that of both while it is copied.
+        self._vectors: Vectors = np.zeros((2 * _WORDS_KEPT, self.encoder.dimension), np.float32)
+        self._squares: Floats = np.zeros(2 * _WORDS_KEPT)
+
+    def read(self, texts: Sequence[str]) -> ReadRows:
+        """The kept words of texts."""
+        written = [text.split() for text in texts]
+        with self._lock:
+            self._make_room()
+            rows, missing = self._look_up(written, range(len(texts)))
+            cut = self._learn_tokens(texts, written, missing) if missing else {}
+            found, _ = self._look_up(written, [n for n in missing if n not in cut])
+            rows |= found
+            unknown = [False] * len(texts)
+            if self._unknown_tokens:
+                unknown = [not self._unknown_tokens.isdisjoint(own) for own in written]
+            for n, pieces in cut.items():
+                codes = [self._codes[piece] for piece in pieces]
+                rows[n] = [code for code in codes if code >= 0]
+                unknown[n] = self._has_unknown(codes)
+            return ReadRows(self._entries(), [rows[n] for n in range(len(texts))], unknown)
+
+    def _look_up(self, written: list[list[str]], numbers: Iterable[int]) -> tuple[dict[int, list[int]], list[int]]:
+        """Rows of the texts whose tokens are all known, and the numbers of the others."""
+        rows_of, rows, missing = self._tokens.__getitem__, {}, []
+        for n in numbers:
+            try:
+                rows[n] = [*chain.from_iterable(map(rows_of, written[n]))]
+            except KeyError:
+                missing.append(n)
+        return rows, missing
+
+    def _learn_tokens(self, texts: Sequence[str], written: list[list[str]], numbers: list[int]) -> dict[int, list[str]]:
+        """Learn the tokens of texts; returned are the pieces of texts with an odd token, which are cut as a whole."""
+        new = set(chain.from_iterable(written[n] for n in numbers)).difference(self._tokens)
+        odd = {token for token in new if len(token) > _LONGEST_TOKEN or not cut_alike_alone(token)}
+        pieces = {token: split_pieces(token) for token in new - odd}
+        cut = {n: split_pieces(texts[n]) for n in numbers if not odd.isdisjoint(written[n])} if odd else {}
+        self._learn(chain(*pieces.values(), *cut.values()))
+        for token, parts in pieces.items():
+            codes = [self._codes[piece] for piece in parts]
+            self._tokens[token] = tuple(code for code in codes if code >= 0)
+            if self._has_unknown(codes):
+                self._unknown_tokens.add(token)
+        return cut
 
     def learn(self, pieces: Iterable[str]) -> Entries:
         """Entries for all these pieces, and maybe more."""
         with self._lock:
-            distinct = set(pieces)
-            if len(self._words) > _WORDS_KEPT:
-                self._forget()  # those who hold the old lists keep them
-            new = sorted(distinct.difference(self._codes))
-            judged = [(piece, *self.rules.judge(piece)) for piece in new if is_visible(piece)]
-            words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
-            vectors, known = known_vectors(self.encoder, words)
-            self._append([word for word, found in zip(words, known.tolist(), strict=True) if found], vectors[known])
-            self._all_known &= bool(known.all())
-            if self.keep_unknown:
-                missing = [word for word, found in zip(words, known.tolist(), strict=True) if not found]
-                self._unknown.update(range(len(self._words), len(self._words) + len(missing)))
-                self._append(missing, np.zeros((len(missing), self.encoder.dimension), np.float32))
-            self._codes.update(dict.fromkeys(new, INVISIBLE))
-            for piece, word, kept in judged:
-                self._codes[piece] = self._row_of.get(word, UNKNOWN) if kept else DROPPED
-            return Entries(self._codes, self._words, self._vectors, self._unknown, self._all_known)
+            self._make_room()
+            self._learn(pieces)
+            return self._entries()
+
+    def _make_room(self) -> None:
+        if max(len(self._words), len(self._codes) // 2, len(self._tokens) // 2) > _WORDS_KEPT:
+            self._forget()  # those who hold the old lists keep them
+
+    def _has_unknown(self, codes: list[int]) -> bool:
+        return UNKNOWN in codes or not self._unknown.isdisjoint(codes)
+
+    def _entries(self) -> Entries:
+        return Entries(self._codes, self._words, self._vectors, self._squares, self._unknown)
+
+    def _learn(self, pieces: Iterable[str]) -> None:
+        new = sorted(set(pieces).difference(self._codes))
+        judged = [(piece, *self.rules.judge(piece)) for piece in new if is_visible(piece)]
+        words = list(dict.fromkeys(word for _, word, kept in judged if kept and word not in self._row_of))
+        vectors, known = known_vectors(self.encoder, words)
+        self._append([word for word, found in zip(words, known.tolist(), strict=True) if found], vectors[known])
+        if self.keep_unknown:
+            missing = [word for word, found in zip(words, known.tolist(), strict=True) if not found]
+            self._unknown.update(range(len(self._words), len(self._words) + len(missing)))
+            self._append(missing, np.zeros((len(missing), self.encoder.dimension), np.float32))
+        self._codes.update(dict.fromkeys(new, INVISIBLE))
+        for piece, word, kept in judged:
+            self._codes[piece] = self._row_of.get(word, UNKNOWN) if kept else DROPPED
 
     def _append(self, words: list[str], vectors: Vectors) -> None:
         begin, end = len(self._words), len(self._words) + len(words)
-        if end > len(self._vectors):  # room for twice as many; those who hold the old array keep it
-            wider = np.zeros((2 * end, self._vectors.shape[1]), np.float32)
-            wider[:begin] = self._vectors[:begin]
-            self._vectors = wider
+        if end > len(self._vectors):  # room for twice as many; those who hold the old arrays keep them
+            self._vectors, self._squares = (_wider(old, begin, 2 * end) for old in (self._vectors, self._squares))
         self._vectors[begin:end] = vectors
+        self._squares[begin:end] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
         self._row_of.update(zip(words, range(begin, end), strict=True))
         self._words += words
+
+
+def _wider(old: Any, filled: int, size: int) -> Any:
+    new = np.zeros((size, *old.shape[1:]), old.dtype)
+    new[:filled] = old[:filled]
+    return new
 
 
 _lexicons: dict[tuple[int, WordRules, bool], Lexicon] = {}

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.scores.options import RunOptions
-from movers.weights import Corpus
+from movers.weights import Corpus, IdfTable, Tables
 
-__all__ = ["Comparison", "Costs", "Example", "PairMetric", "TooLarge", "check_size"]
+__all__ = ["AnyMetric", "Comparison", "Costs", "Example", "PairMetric", "TooLarge", "check_size"]
 
 Text = TypeVar("Text")
 Costs = NDArray[np.float64]
@@ -101,6 +101,16 @@ class PairMetric(abc.ABC, Generic[Text]):
         """
         return True
 
+    @property
+    def runs_in_processes(self) -> bool:
+        """Whether `workers` processes may share the pairs: no contextual model is needed."""
+        return False
+
+    @property
+    def by_reference(self) -> bool:
+        """Whether all predictions of a reference go into one call of `compare_many`, once every text is read."""
+        return False
+
     @abc.abstractmethod
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Text]]:
         """`(index, text)` for each of the distinct texts as soon as it is ready, in any order."""
@@ -109,9 +119,9 @@ class PairMetric(abc.ABC, Generic[Text]):
     def compare(self, prediction: Text, reference: Text, costs: Costs | None = None) -> Comparison:
         """One pair; runs in threads. `costs` are those prepared by `costs`, if any."""
 
-    def costs(self, prediction: Text, reference: Text) -> Costs | None:
-        """The cost matrix of a pair, for metrics that do not overlap."""
-        return None
+    def costs_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Costs | None]:
+        """The cost matrices of pairs, for metrics that do not overlap."""
+        return [None] * len(pairs)
 
     def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
         """Several pairs, one after the other; a metric may do better in a batch."""
@@ -136,6 +146,10 @@ class PairMetric(abc.ABC, Generic[Text]):
         """The score of a distance, for metrics whose score is a function of it alone."""
         raise NotImplementedError
 
+    def idf_tables(self) -> IdfTable | Tables | None:
+        """The tables in use, as the option `idf` takes them."""
+        return None
+
     def reading_whole(self) -> Self:
         """The metric for texts of our own: read through windows, never refused for their length."""
         return self
@@ -155,6 +169,9 @@ class PairMetric(abc.ABC, Generic[Text]):
         return {}
 
 
+AnyMetric = PairMetric[Any]  # whatever a text is to it
+
+
 class TooLarge(Exception):
     """A pair whose cost matrix would have more cells than the caller allows: its place in a list, then its texts."""
 
@@ -167,6 +184,6 @@ def check_size(m: int, n: int, limit: int) -> None:
     if m * n > limit:
         size = m * n * _BYTES_PER_CELL / 1e9
         raise TooLarge(
-            f"comparing {m:,} with {n:,} units takes about {size:,.1f} GB: more than max_cells={limit:,}; "
-            "raise max_cells if there is room, or compare sentences (sms)"
+            f"comparing {m:,} with {n:,} units takes {m * n:,} cells (about {size:,.1f} GB): more than "
+            f"max_cells={limit:,}; raise max_cells if there is room, or score shorter texts"
         )

@@ -36,7 +36,7 @@ from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.threads import CELLS
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Corpus, Weights, choose_weights, normalised, weigh
+from movers.weights import Corpus, Tables, Weights, choose_weights, normalised, weigh
 
 __all__ = ["MoverScore", "MoverScoreOptions", "moverscore", "n_grams"]
 
@@ -128,7 +128,9 @@ class MoverScoreOptions(TokenOptions):
     """Options of `moverscore`."""
 
     multi_ref: MultiRef = option("mean", "how the scores against several references become one")
-    weights: Weights | None = option(None, "mass of a token: equal (the default), IDF, or vector norm")
+    weights: Weights | None = option(
+        None, "mass of a token: equal (the default; `uniform` and `count`), IDF, or vector norm"
+    )
     variant: Literal["v1", "v2"] = option(
         "v1", "the authors' first or second script: decides aggregation, distance and similarity where they are not set"
     )
@@ -155,6 +157,12 @@ class MoverScoreOptions(TokenOptions):
     drop_subwords: bool = option(True, "keep only the first piece of a word")
     normalize: bool = option(
         True, "scale n-gram vectors to length 1, as the authors' scripts do; Eq. 1 as printed does not"
+    )
+    idf: object = option(
+        None,
+        "table of inverse document frequencies, or one for each side: `corpus` counts the texts of this call; implies "
+        "weights by IDF",
+        values="'corpus', path, IdfTable, pair of them or None",
     )
     idf_tables: Literal["sides", "one"] = option(
         "sides", "with `idf='corpus'`: predictions and references counted apart (the authors' scripts), or together"
@@ -229,6 +237,10 @@ class MoverScore(PairMetric[TokenText]):
     def multi_ref(self) -> MultiRef:
         return self.options.multi_ref
 
+    @property
+    def runs_in_processes(self) -> bool:
+        return self.reader.static
+
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         return self.reader.read(texts)
 
@@ -237,6 +249,9 @@ class MoverScore(PairMetric[TokenText]):
 
     def has_unknown(self, text: TokenText) -> bool:
         return text.has_unknown
+
+    def idf_tables(self) -> Tables | None:
+        return self.reader.tables
 
     def reading_whole(self) -> Self:
         return replace(self, reader=self.reader.reading_whole())

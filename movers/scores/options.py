@@ -57,6 +57,11 @@ class OptionRow(NamedTuple):
     alias_of: str | None
 
 
+def _plain(value: object) -> object:
+    """An array as a list, whose comparisons have one answer."""
+    return value.tolist() if getattr(value, "ndim", 0) and hasattr(value, "tolist") else value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Base of all options: a frozen dataclass whose fields are made by `option`."""
@@ -68,11 +73,15 @@ class Options:
     def parse(cls, metric: str, given: Mapping[str, object]) -> Self:
         """The options that keyword arguments mean, validated and settled; an unknown name or value is an error."""
         check_options(metric, given, [item.name for item in fields(cls)])
+        given = {name: _plain(value) for name, value in given.items()}
         chosen = given.get("preset")
         if chosen is not None:
+            if not cls.presets:
+                raise InputError(f"{metric}: preset: expected None, as it has no presets, but got {chosen!r}")
             check_choice(metric, "preset", chosen, [*cls.presets, None])
             given = {**cls.presets[str(chosen)], **given}
         options = cls(**given)
+        _check_aliases(metric, options, given)
         kinds = _types(cls)
         for item in fields(cls):
             _check(metric, item.name, getattr(options, item.name), kinds[item.name], item.metadata["least"])
@@ -99,6 +108,9 @@ class RunOptions(Options):
     )
     batch_tokens: int | None = option(None, "tokens per batch of a contextual model, padding included")
     threads: int | None = option(None, "threads that compare texts; all processors by default")
+    workers: int | None = option(
+        None, "processes that share the pairs, for static vectors; contextual models run in one process, with threads"
+    )
     progress: bool | None = option(None, "show a progress bar; by default on terminals only, after two seconds")
     return_alignment: bool = option(False, "add `alignments`: which units were matched, with which mass and cost")
     preset: str | None = option(None, "a name for several options at once; options given beside it win")
@@ -120,7 +132,7 @@ class PairOptions(RunOptions):
     )
     idf: object = option(
         None,
-        "table of inverse document frequencies: `corpus` counts the references of this call; implies `weights='idf'`",
+        "table of inverse document frequencies: `corpus` counts the references of this call; implies weights by IDF",
         values="'corpus', path, IdfTable or None",
     )
     multi_ref: MultiRef = option("max", "how the scores against several references become one")
@@ -169,6 +181,18 @@ def _choices(kind: Any) -> tuple[object, ...]:
     return tuple(found)
 
 
+def _check_aliases(metric: str, options: Options, given: Mapping[str, object]) -> None:
+    """Refuse another value for an option than the one that was given under its other name."""
+    defaults = {item.name: item.default for item in fields(options)}
+    for item in fields(options):
+        own, value = item.metadata["alias_of"], getattr(options, item.name)
+        if own in given and value not in (None, False) and given[own] not in (value, defaults[own]):
+            raise InputError(
+                f"{metric}: {item.name}: expected it or {own}, whose other name it is, but got both: {value!r} and "
+                f"{given[own]!r}"
+            )
+
+
 def _check(metric: str, name: str, value: object, kind: Any, least: int) -> None:
     members = _members(kind)
     if choices := _choices(kind):
@@ -201,7 +225,7 @@ def option_rows(cls: type[Options]) -> list[OptionRow]:
     return [
         OptionRow(
             item.name,
-            _values(item, kinds[item.name]),
+            _values(item, kinds[item.name]) if item.name != "preset" else ", ".join(map(repr, [*cls.presets, None])),
             item.default,
             item.metadata["help"],
             _choices(kinds[item.name]),

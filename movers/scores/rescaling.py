@@ -9,26 +9,29 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from movers.errors import InputError
-from movers.scores.engine import Example, PairMetric, score_block
+from movers.scores.engine import AnyMetric, Example, score_block
 from movers.scores.options import PairOptions
 from movers.signature import read_signature
+from movers.threads import SafeLock
 
 __all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
 
-Metric = TypeVar("Metric", bound=PairMetric[Any])
+Metric = TypeVar("Metric", bound=AnyMetric)
 BASELINE_FORMAT = "movers-baseline-2"
 _PARTS = ("precision", "recall", "f1")
 _KEPT = 64  # settings whose unrelated texts are not scored again
 _known: dict[str, list[Example]] = {}
+_remembering = SafeLock()
 # What a baseline need not have in common with the call that uses it.
 _FREE = ("idf", "refs", "baseline", "average")
 
@@ -40,9 +43,10 @@ def unrelated_texts() -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def _unrelated_examples(metric: PairMetric[Any]) -> list[Example]:
+def _unrelated_examples(metric: AnyMetric) -> list[Example]:
     """Every text of the list against every other one; computed once for everything that changes a distance."""
-    found = _known.pop(metric.signature, None)
+    with _remembering:
+        found = _known.get(metric.signature)
     if found is None:
         whole = metric.reading_whole()
         options = replace(whole.options, return_alignment=False, unescape=False)
@@ -50,13 +54,15 @@ def _unrelated_examples(metric: PairMetric[Any]) -> list[Example]:
             options = replace(options, max_cells=PairOptions.max_cells)
         plain = replace(whole, options=options)
         found = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
-    _known[metric.signature] = found
-    while len(_known) > _KEPT:
-        del _known[next(iter(_known))]
+    with _remembering:
+        _known.pop(metric.signature, None)
+        _known[metric.signature] = found  # the last one, which is forgotten last
+        while len(_known) > _KEPT:
+            del _known[next(iter(_known))]
     return found
 
 
-def mean_unrelated_distance(metric: PairMetric[Any]) -> float:
+def mean_unrelated_distance(metric: AnyMetric) -> float:
     """The unit of distances: the mean distance between unrelated texts; too few known words are an error."""
     examples = _unrelated_examples(metric)
     distances = [example.distance for example in examples if example.distance is not None]
@@ -89,9 +95,9 @@ def rescaled(metric: Metric) -> Metric:
     return replace(metric, baseline=baseline, signature=f"{head}|baseline:{label}|{version}")
 
 
-def _read_baseline(metric: PairMetric[Any], file: Path) -> dict[str, float]:
+def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
     """The mean scores in a file that `movers baseline` wrote for these very options, or in the `bert-score` format."""
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError(f"{metric.name}: rescale: no such file: {file}")
     text = file.read_text(encoding="utf-8")
     if not text.lstrip().startswith("{"):
@@ -109,7 +115,7 @@ def _read_baseline(metric: PairMetric[Any], file: Path) -> dict[str, float]:
     return baseline
 
 
-def _compare(metric: PairMetric[Any], file: Path, made_for: Mapping[str, str]) -> None:
+def _compare(metric: AnyMetric, file: Path, made_for: Mapping[str, str]) -> None:
     own = read_signature(metric.signature)
     for name in [*own, *made_for]:
         # A greedy alignment is the same for both metrics.
@@ -122,7 +128,7 @@ def _compare(metric: PairMetric[Any], file: Path, made_for: Mapping[str, str]) -
             )
 
 
-def _read_table(metric: PairMetric[Any], file: Path, text: str) -> dict[str, float]:
+def _read_table(metric: AnyMetric, file: Path, text: str) -> dict[str, float]:
     """Columns LAYER, P, R, F serve greedy alignments; the file does not name its model: the caller answers for that."""
     own = read_signature(metric.signature)
     state = metric.table_row()

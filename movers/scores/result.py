@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import dataclass, field
 from typing import Any
 
-from movers.scores.metric import Comparison, Example, PairMetric
+from movers.io import printable
+from movers.scores.metric import AnyMetric, Comparison, Example
 
-__all__ = ["Result", "collect", "corpus_score", "reduce_references"]
+__all__ = ["Result", "Totals", "collect", "corpus_score", "reduce_references"]
 
 
 class Result(dict[str, Any]):
@@ -27,7 +29,7 @@ class Result(dict[str, Any]):
 
     def __repr__(self) -> str:
         score, count, signature = self._shown()
-        return f"{score} ({count}) {signature}"
+        return f"{score} ({count}) {printable(signature)}"
 
     def _repr_html_(self) -> str:
         score, count, signature = map(html.escape, self._shown())
@@ -37,9 +39,7 @@ class Result(dict[str, Any]):
         printer.text(repr(self))
 
 
-def reduce_references(
-    metric: PairMetric[Any], comparisons: list[Comparison], truncated: bool, unknown: bool
-) -> Example:
+def reduce_references(metric: AnyMetric, comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
     if metric.multi_ref == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
         value, parts, distance = best.score, best.parts, best.distance
@@ -72,20 +72,62 @@ def reduce_references(
     )
 
 
-def corpus_score(metric: PairMetric[Any], scores: Sequence[float], distances: Sequence[float | None]) -> float:
-    """The mean of the scores or, with `average="distances"`, the similarity of the mean distance.
+@dataclass
+class Totals:
+    """What the corpus score needs of any number of rows: their number, and exact sums as a few numbers each."""
 
-    A row without distance (one side is blank) counts with its score.
+    rows: int = 0
+    moved: int = 0  # rows that have a distance
+    scores: list[float] = field(default_factory=list)
+    distances: list[float] = field(default_factory=list)
+    other_scores: list[float] = field(default_factory=list)  # of the rows without distance
+
+    def add(self, scores: Sequence[float], distances: Sequence[float | None]) -> None:
+        """Count some rows."""
+        moved = [distance for distance in distances if distance is not None]
+        others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
+        self.rows += len(scores)
+        self.moved += len(moved)
+        self.scores = _exact_sum([*self.scores, *scores])
+        self.distances = _exact_sum([*self.distances, *moved])
+        self.other_scores = _exact_sum([*self.other_scores, *others])
+
+    def corpus_score(self, metric: AnyMetric) -> float:
+        """The mean of the scores or, with `average="distances"`, the similarity of the mean distance.
+
+        A row without distance (one side is blank) counts with its score.
+        """
+        if getattr(metric.options, "average", "scores") == "scores":
+            return math.fsum(self.scores) / self.rows
+        mean = math.fsum(self.distances) / self.moved if self.moved else 0.0
+        value = metric.rescale("score", metric.similarity(mean)) if self.moved else 0.0
+        return math.fsum([value * self.moved, *self.other_scores]) / self.rows
+
+
+def _exact_sum(values: Iterable[float]) -> list[float]:
+    """A few numbers with exactly the same sum: `math.fsum` of them and others rounds once, as over all values.
+
+    >>> _exact_sum([1e16, 1.0, 1.0, 0.5])
+    [1.0000000000000002e+16, 0.5]
     """
-    if getattr(metric.options, "average", "scores") == "scores":
-        return math.fsum(scores) / len(scores)
-    moved = [distance for distance in distances if distance is not None]
-    others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
-    value = metric.rescale("score", metric.similarity(math.fsum(moved) / len(moved))) if moved else 0.0
-    return math.fsum([value * len(moved), *others]) / len(scores)
+    left = list(values)
+    parts: list[float] = []
+    while part := math.fsum(left):
+        parts.append(part)
+        if not math.isfinite(part):
+            break
+        left.append(-part)
+    return parts
 
 
-def collect(metric: PairMetric[Any], examples: Sequence[Example]) -> dict[str, object]:
+def corpus_score(metric: AnyMetric, scores: Sequence[float], distances: Sequence[float | None]) -> float:
+    """The score of all rows together."""
+    totals = Totals()
+    totals.add(scores, distances)
+    return totals.corpus_score(metric)
+
+
+def collect(metric: AnyMetric, examples: Sequence[Example]) -> dict[str, object]:
     """The result every metric returns: plain Python values only."""
     scores, distances = [example.score for example in examples], [example.distance for example in examples]
     result: dict[str, object] = Result(

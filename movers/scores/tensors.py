@@ -100,8 +100,8 @@ def bertscore_tensors(
     empty = no_hyp | no_ref
     precision = torch.where(empty, fixed, precision).clamp(max=1.0)  # products of unit vectors exceed 1 by rounding
     recall = torch.where(empty, fixed, recall).clamp(max=1.0)
-    total = precision + recall
-    f1 = torch.where(total > 0, 2 * precision * recall / torch.where(total > 0, total, 1.0), 0.0)
+    positive = (precision > 0) & (recall > 0)
+    f1 = torch.where(positive, 2 * precision * recall / torch.where(positive, precision + recall, 1.0), 0.0)
     return precision, recall, f1
 
 

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Protocol
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder
 from movers.encoders.windows import Truncation, group_when_complete
 from movers.scores.bags import Bag
-from movers.scores.lexicon import INVISIBLE, UNKNOWN, Entries, lexicon_of
-from movers.texts import Span, WordRules, sentence_spans, split_pieces
+from movers.scores.lexicon import INVISIBLE, Entries, lexicon_of
+from movers.texts import Span, WordRules, is_visible, sentence_spans, split_pieces
 from movers.weights import IdfTable, Keys
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 Vectors = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 
 class Words(Protocol):
@@ -50,6 +51,7 @@ class Words(Protocol):
     rows : n rows of `vectors`, in text order; equal rows are the same word type
     words : the word of each row of `vectors`
     vectors : (N, d)
+    squares : (N,) their squared lengths, if they are known
     """
 
     @property
@@ -63,6 +65,9 @@ class Words(Protocol):
 
     @property
     def vectors(self) -> Vectors: ...
+
+    @property
+    def squares(self) -> Floats | None: ...
 
     def spans(self) -> list[tuple[int, int]]:
         """Where the sentences begin and end."""
@@ -84,15 +89,14 @@ def sentence_of(words: Words) -> NDArray[np.intp]:
     return np.maximum(np.searchsorted(begins, words.starts(), side="right") - 1, 0)
 
 
-@dataclass(frozen=True)
-class WordUnits:
+class WordUnits(NamedTuple):
     """Word types of a text in the order of their first occurrence; `types` are rows of the words' vectors."""
 
     words: Words
     types: list[int]
 
     def vectors(self) -> Vectors:
-        return self.words.vectors[self.types]
+        return self.words.vectors.take(self.types, axis=0)
 
     def unknown(self) -> NDArray[np.bool_]:
         return np.isin(self.types, list(self.words.unknown_rows()))
@@ -209,58 +213,39 @@ class StaticReader:
     keep_unknown: bool = False  # words without a vector stand at the origin
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, StaticText]]:
-        pieces = [split_pieces(text) for text in texts]
-        entries = lexicon_of(self.encoder, self.rules, self.keep_unknown).learn(chain.from_iterable(pieces))
+        entries, rows, unknown = lexicon_of(self.encoder, self.rules, self.keep_unknown).read(texts)
         for index, text in enumerate(texts):
-            yield index, StaticText(self, text, pieces[index], entries)
-
-    def words(self, text: str, pieces: list[str], entries: Entries) -> StaticWords | None:
-        rows = [row for piece in pieces if (row := entries.codes[piece]) >= 0]
-        if not rows:
-            return None
-        return StaticWords(text, rows, entries, pieces, self.rules.lang)
+            yield index, StaticText(self, text, rows[index], entries, unknown[index])
 
 
-@dataclass(frozen=True)
-class StaticText:
-    """A text as pieces between word boundaries."""
+class StaticText(NamedTuple):
+    """A text as rows of a lexicon."""
 
     reader: StaticReader
     text: str
-    pieces: list[str]
+    rows: list[int]
     entries: Entries
+    unknown: bool
     cut: bool = False
 
     @property
-    def unknown(self) -> bool:
-        rows = self.entries.unknown
-        return not self.entries.all_known and any(
-            (code := self.entries.codes[piece]) == UNKNOWN or code in rows for piece in self.pieces
-        )
-
-    @property
     def blank(self) -> bool:
-        return all(self.entries.codes[piece] == INVISIBLE for piece in self.pieces)
+        return not is_visible(self.text)
 
     def words(self, filtered: bool) -> StaticWords | None:
         if filtered:
-            return self.reader.words(self.text, self.pieces, self.entries)
+            return StaticWords(self.text, self.rows, self.entries, self.reader.rules.lang) if self.rows else None
         everything = replace(self.reader.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
-        return self.reader.words(
-            self.text,
-            self.pieces,
-            lexicon_of(self.reader.encoder, everything, self.reader.keep_unknown).learn(self.pieces),
-        )
+        ((_, text),) = replace(self.reader, rules=everything).read([self.text])
+        return text.words(filtered=True)
 
 
-@dataclass(frozen=True)
-class StaticWords:
+class StaticWords(NamedTuple):
     """Occurrences of static words; sentences and offsets are found when they are asked for."""
 
     text: str
     rows: list[int]
     entries: Entries
-    pieces: list[str]
     lang: str
 
     @property
@@ -271,6 +256,10 @@ class StaticWords:
     def vectors(self) -> Vectors:
         return self.entries.vectors
 
+    @property
+    def squares(self) -> Floats:
+        return self.entries.squares
+
     def unknown_rows(self) -> AbstractSet[int]:
         return self.entries.unknown
 
@@ -278,10 +267,9 @@ class StaticWords:
         return sentence_spans(self.text, self.lang)
 
     def starts(self) -> list[int]:
-        ends = accumulate(map(len, self.pieces))
-        return [
-            end - len(piece) for end, piece in zip(ends, self.pieces, strict=True) if self.entries.codes[piece] >= 0
-        ]
+        pieces, codes = split_pieces(self.text), self.entries.codes
+        ends = accumulate(map(len, pieces))
+        return [end - len(piece) for end, piece in zip(ends, pieces, strict=True) if codes.get(piece, INVISIBLE) >= 0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -375,6 +363,7 @@ class ContextualWords:
     vectors: Vectors
     sentences: list[tuple[int, int]]
     tokens: list[Span]
+    squares: None = None
 
     def unknown_rows(self) -> AbstractSet[int]:
         return frozenset()

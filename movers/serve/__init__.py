@@ -6,6 +6,18 @@ anywhere. Needs gradio (extra `demo`).
 
 from __future__ import annotations
 
-from movers.serve.pages import all_metrics_page, launch, metric_page
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from movers.serve.pages import all_metrics_page, launch, metric_page
 
 __all__ = ["all_metrics_page", "launch", "metric_page"]
+
+
+def __getattr__(name: str) -> object:
+    """Pages when they are asked for: the processes that score do without gradio."""
+    if name not in __all__:
+        raise AttributeError(f"module 'movers.serve' has no attribute {name!r}")
+    from movers.serve import pages
+
+    return getattr(pages, name)

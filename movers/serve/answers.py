@@ -12,33 +12,24 @@ from html import escape
 from typing import NamedTuple
 
 from movers.errors import InputError
+from movers.inputs import check_text, is_group
 from movers.io import Table, TextGroups, Texts
 from movers.pictures import Explanation, explain
 from movers.pictures.html import frame, histogram, pictures_of
 from movers.registry import find_metric, parse_value
 from movers.scores.engine import Example, PairMetric, score_stream
 from movers.scores.options import OptionRow, option_rows
+from movers.serve.limits import LIMITS, check_length, check_seconds, estimate_seconds
 from movers.weights import Corpus
 
-__all__ = ["LIMITS", "FileAnswer", "FileRun", "FormRow", "PairAnswer", "chosen_options", "form_rows", "score_pair"]
+__all__ = ["FileAnswer", "FileRun", "FormRow", "Pair", "PairAnswer", "chosen_options", "form_rows", "score_pair"]
 
-
-class Limits(NamedTuple):
-    """What a page takes: characters of a text, references of a pair, bytes and rows of a file."""
-
-    characters: int = 20_000
-    references: int = 4
-    file_bytes: int = 5_000_000
-    rows: int = 2_000
-    shown_rows: int = 50
-
-
-LIMITS = Limits()
 
 # --- the form --------------------------------------------------------------------------------------------------------
 
 #: Options that concern the machine, not the score, or that a page decides.
-_HIDDEN = {"device", "dtype", "batch_tokens", "threads", "progress", "return_alignment", "shared_pass", "max_cells"}
+_HIDDEN = {"device", "dtype", "batch_tokens", "threads", "progress", "return_alignment", "shared_pass", "max_cells",
+           "workers", "lm", "reference_free_summary_quality.truncation"}  # fmt: skip
 #: A visitor chooses among these, and cannot name files of the server.
 _OFFERED: dict[str, tuple[str | bool | None, ...]] = {
     "model": ("wordllama", "all-MiniLM-L6-v2"),
@@ -81,7 +72,11 @@ def form_rows(name: str) -> list[FormRow]:
 
 
 def _form_row(metric: str, option: OptionRow) -> FormRow | None:
-    if option.name in _HIDDEN or option.alias_of or option.help.startswith("accepted"):
+    if (
+        not _HIDDEN.isdisjoint((option.name, f"{metric}.{option.name}"))
+        or option.alias_of
+        or option.help.startswith("accepted")
+    ):
         return None
     choices = option.choices
     if not choices and option.name in _OFFERED:
@@ -104,7 +99,7 @@ def _typed(value: object) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
-def chosen_options(name: str, values: Mapping[str, object]) -> dict[str, object]:
+def chosen_options(name: str, values: object) -> dict[str, object]:
     """The options that differ from the defaults, checked; what the form does not offer is an error.
 
     >>> chosen_options("wms", {"normalize": True, "lang": "en", "stopwords": "none"})
@@ -112,11 +107,18 @@ def chosen_options(name: str, values: Mapping[str, object]) -> dict[str, object]
     """
     rows = {row.name: row for row in form_rows(name)}
     chosen: dict[str, object] = {}
+    if not isinstance(values, Mapping):
+        raise InputError(f"{name}: options: expected names with values, but got {type(values).__name__}")
     for key, value in values.items():
         row = rows.get(key)
         if row is None:
             raise InputError(f"{name}: options: expected some of {', '.join(rows)}, but got {key!r:.60}")
         typed = value if isinstance(value, bool) else _typed(value).strip()
+        if not isinstance(typed, bool):
+            check_text(name, "options", key, typed)
+            if len(typed) > LIMITS.option_characters:
+                limit = f"at most {LIMITS.option_characters} characters"
+                raise InputError(f"{name}: {key}: expected {limit}, but got {len(typed):,}")
         if typed == row.default:
             continue
         if row.choices and typed not in row.choices and _typed(typed) not in row.choices:
@@ -129,39 +131,75 @@ def chosen_options(name: str, values: Mapping[str, object]) -> dict[str, object]
 # --- a pair ----------------------------------------------------------------------------------------------------------
 
 
+class Pair(NamedTuple):
+    """A prediction and what it is compared with, within the limits, and the options that differ from the defaults."""
+
+    metric: str
+    prediction: str
+    others: list[str]
+    options: dict[str, object]
+
+    @classmethod
+    def check(cls, name: str, prediction: object, others: object, options: object) -> Pair:
+        """What a visitor sent, checked."""
+        spec = find_metric(name)
+        if not is_group(others):
+            raise InputError(f"{name}: {spec.compared_with}: expected a list of texts, but got {type(others).__name__}")
+        texts = [check_text(name, spec.compared_with, str(place), text) for place, text in enumerate(others)]
+        texts = [text for text in texts if text.strip()] or texts[:1]
+        if not 0 < len(texts) <= LIMITS.references:
+            raise InputError(
+                f"{name}: {spec.compared_with}: expected 1 to {LIMITS.references} texts, but got {len(texts)}"
+            )
+        first = check_text(name, "predictions", "0", prediction)
+        check_length(f"{name}: prediction", first)
+        for text in texts:
+            check_length(f"{name}: {spec.compared_with.removesuffix('s')}", text)
+        return cls(name, first, texts, chosen_options(name, options))
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes, estimated."""
+        return estimate_seconds(self.metric, [(self.prediction, self.others)], self.options)
+
+
 class PairAnswer(NamedTuple):
     """What a page shows for a pair; `summary` and `picture` are HTML with every text escaped."""
 
     summary: str
-    signature: str
     picture: str
     explanation: Explanation
 
+    def result(self) -> dict[str, object]:
+        """For programs: the score, its parts, its signature and the flows of the best alignment."""
+        found = self.explanation
+        flows = [
+            {
+                "from": panel.left[flow.i].text,
+                "to": panel.right[flow.j].text,
+                panel.measure: flow.share,
+                "cost": flow.cost,
+            }
+            for picture in found.pictures[:1]
+            for panel in picture.panels[-1:]
+            for flow in panel.flows
+        ]
+        return {"score": found.score, **found.numbers, "signature": found.signature, "flows": flows}
 
-def score_pair(name: str, prediction: str, others: Sequence[str], options: Mapping[str, object]) -> PairAnswer:
+
+def score_pair(pair: Pair) -> PairAnswer:
     """Score one prediction against one or several references (or documents).
 
-    >>> score_pair("wms", "Snow melts.", ["Snow melts."], {}).explanation.score
+    >>> score_pair(Pair.check("wms", "Snow melts.", ["Snow melts."], {})).explanation.score
     1.0
     """
-    spec = find_metric(name)
-    others = [text for text in others if text.strip()] or list(others[:1])
-    if not 0 < len(others) <= LIMITS.references:
-        raise InputError(
-            f"{name}: {spec.compared_with}: expected 1 to {LIMITS.references} texts, but got {len(others)}"
-        )
-    argument = spec.compared_with.removesuffix("s")
-    for what, text in [("prediction", prediction), *((argument, text) for text in others)]:
-        if len(text) > LIMITS.characters:
-            raise InputError(
-                f"{name}: {what}: expected at most {LIMITS.characters:,} characters, but got {len(text):,}; "
-                "for longer texts use the package"
-            )
-    chosen = chosen_options(name, options)
-    compared = {"reference": None, "source": None, argument: others}
-    explanation = explain(name, prediction, compared["reference"], source=compared["source"], **chosen)
+    argument = find_metric(pair.metric).compared_with.removesuffix("s")
+    compared = {"reference": None, "source": None, argument: pair.others}
+    explanation = explain(
+        pair.metric, pair.prediction, compared["reference"], source=compared["source"], **pair.options
+    )
     picture = frame(pictures_of(explanation), f"{explanation.title}: what was matched", height=700)
-    return PairAnswer(_summary(explanation), explanation.signature, picture, explanation)
+    return PairAnswer(_summary(explanation), picture, explanation)
 
 
 def _summary(explanation: Explanation) -> str:
@@ -212,6 +250,8 @@ class FileRun:
         """Read a file and build the metric; columns are found by their usual names unless they are named."""
         spec = find_metric(name)
         chosen = chosen_options(name, options)
+        if not os.path.isfile(path):
+            raise InputError("file: expected a file, but it has been deleted; upload it again")
         size = os.path.getsize(path)
         if size > LIMITS.file_bytes:
             raise InputError(f"file: expected at most {LIMITS.file_bytes:,} bytes, but got {size:,}")
@@ -230,6 +270,7 @@ class FileRun:
         if not predictions:
             raise InputError("file: expected at least one row, but got none")
         texts = [text for text in predictions if isinstance(text, str)]
+        check_seconds(name, estimate_seconds(name, zip(texts, groups, strict=True), chosen))
         metric = spec.build(spec.parse({**chosen, "progress": False}), Corpus(texts, groups))
         return cls(metric, texts, groups)
 
@@ -265,8 +306,5 @@ def _limited(rows: Iterable[str | list[str]]) -> Iterator[str | list[str]]:
         if number > LIMITS.rows:
             raise InputError(f"file: expected at most {LIMITS.rows:,} rows, but got more")
         for text in [row] if isinstance(row, str) else row:
-            if len(text) > LIMITS.characters:
-                raise InputError(
-                    f"file: row {number}: expected at most {LIMITS.characters:,} characters, but got {len(text):,}"
-                )
+            check_length(f"file: row {number}", text)
         yield row

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import base64
+import contextlib
+import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,15 +13,21 @@ from importlib import resources
 from pathlib import Path
 
 import gradio
+from starlette.middleware import Middleware
 
 from movers.errors import InputError
 from movers.papers import PAPERS
 from movers.registry import METRICS, MetricSpec, find_metric
-from movers.serve.answers import LIMITS, FileRun, form_rows, score_pair
+from movers.serve.answers import FileAnswer, Pair, chosen_options, form_rows
 from movers.serve.examples import EXAMPLES
+from movers.serve.guard import Guard, GuardedPage, sweep_regularly, upload_folder
+from movers.serve.lanes import LONG, SHORT, lane_for
+from movers.serve.limits import LIMITS, check_seconds
 
 __all__ = ["all_metrics_page", "launch", "metric_page"]
 
+_FILE_SECONDS = 5.0  # of work that an upload is taken for while others wait; its rows are counted when it is read
+_SCORING = {"concurrency_id": "score", "concurrency_limit": 24}  # more than may wait: those are told so at once
 _FILES = [".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz"]
 # A picture tells how tall it is; nothing else is listened to.
 _HEAD = """<script>
@@ -37,7 +45,9 @@ def metric_page(name: str) -> gradio.Blocks:
     spec = find_metric(name)
     with _page(spec.title) as page:
         panel = _Panel.add(spec)
-        page.load(panel.score, panel.inputs, panel.outputs, api_visibility="private")  # a result before the first click
+        page.load(
+            panel.score, panel.inputs, panel.outputs, api_visibility="private", **_SCORING
+        )  # a result before the first click
     return page
 
 
@@ -53,7 +63,7 @@ def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
                 panel = _Panel.add(spec, level=2)
             columns.append(column)
             if spec is specs[0]:
-                page.load(panel.score, panel.inputs, panel.outputs, api_visibility="private")
+                page.load(panel.score, panel.inputs, panel.outputs, api_visibility="private", **_SCORING)
         shown = [spec.name for spec in specs]
         choice.change(
             lambda name: [gradio.Column(visible=name == other) for other in shown],
@@ -84,14 +94,43 @@ def launch(page: gradio.Blocks, **options: object) -> None:
         "run_history": False,
         "ssr_mode": False,
         "pwa": False,
+        "enable_monitoring": False,
+        "state_session_capacity": LIMITS.sessions,
     }
-    page.queue(default_concurrency_limit=1, max_size=32)  # one score at a time: it takes all processors already
-    page.launch(**{**settings, **options})
+    guard = Middleware(Guard, uploads=upload_folder())
+    page.queue(default_concurrency_limit=4, max_size=32)
+    page._queue.pending_messages_per_session.max_size = LIMITS.sessions  # gradio keeps answers nobody fetches of 2,000
+    metrics = [fn.api_name for fn in page.fns.values() if fn.api_name in METRICS]
+    threading.Thread(target=_warm_up, args=[metrics], daemon=True).start()
+    threading.Thread(target=sweep_regularly, args=[upload_folder()], daemon=True).start()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C, which deletes uploads too
+    page.launch(**{**settings, "app_kwargs": {"middleware": [guard]}, **options})
 
 
 def _page(title: str) -> gradio.Blocks:
-    # Texts under evaluation may be confidential: no usage data leaves the page, files go after ten minutes.
-    return gradio.Blocks(title=title, analytics_enabled=False, delete_cache=(300, 600))
+    """An empty page.
+
+    Texts under evaluation may be confidential: no usage data leaves it. Uploads are deleted when they have been scored,
+    after ten minutes, and with the server, which has a folder of its own for them.
+    """
+    upload_folder()
+    return GuardedPage(title=title, analytics_enabled=False, delete_cache=(60, 600))
+
+
+def _warm_up(metrics: Sequence[str]) -> None:
+    """Load what short requests need before the first visitor waits for it."""
+    for name in metrics:
+        with contextlib.suppress(InputError):
+            SHORT.ask({"kind": "pair", "pair": Pair(name, "snow", ["ice"], {})}, 0.0)
+
+
+def _download(name: str, content: str) -> str:
+    """A link that holds the file, so that none is written on the server."""
+    data = base64.b64encode(content.encode()).decode()
+    return (
+        f'<a class="movers-download" download="{name}" href="data:text/csv;base64,{data}">Download all scores (CSV)</a>'
+    )
 
 
 def _alert(error: InputError) -> str:
@@ -123,54 +162,48 @@ class _Panel:
                 options = _option_fields(spec)
                 button = gradio.Button("Score", variant="primary")
                 panel = cls(spec, [*texts, *options], _answer_fields())
-                button.click(panel.score, panel.inputs, panel.outputs, api_visibility="private")
+                button.click(panel.score, panel.inputs, panel.outputs, api_visibility="private", **_SCORING)
                 panel.connect_examples(texts, examples)
                 panel.connect_references(texts, add)
             with gradio.Tab("A file"):
                 panel.add_files(options)
             with gradio.Tab("API"):
                 gradio.Markdown(panel.api_text())
-        gradio.api(panel.answer, api_name=spec.name, api_description=f"{spec.title}: {spec.summary}")
+        gradio.api(panel.answer, api_name=spec.name, api_description=f"{spec.title}: {spec.summary}", **_SCORING)
         return panel
 
     # --- a pair ---
 
-    def score(self, prediction: str, *values: object) -> tuple[str, str, str]:
+    def score(self, prediction: str | None, *values: object) -> tuple[str, str, str]:
         """What the page shows for its fields."""
         references = [str(value or "") for value in values[: LIMITS.references]]
-        names = [row.name for row in form_rows(self.spec.name)]
-        options = dict(zip(names, values[LIMITS.references :], strict=True))
         try:
-            answer = score_pair(self.spec.name, prediction, references, options)
+            answer = self._ask(prediction or "", references, self._options(values[LIMITS.references :]))
         except InputError as error:
             return _alert(error), "", ""
-        return answer.summary, answer.signature, answer.picture
+        return answer["summary"], answer["result"]["signature"], answer["picture"]
 
     def answer(self, prediction: str, references: list[str], options: dict[str, object] | None = None) -> dict:
         """One prediction against its references (or documents), for programs."""
         try:
-            found = score_pair(self.spec.name, prediction, references, options or {}).explanation
+            return self._ask(prediction, references, options or {})["result"]
         except InputError as error:
             raise gradio.Error(str(error), print_exception=False) from error
-        flows = [
-            {
-                "from": panel.left[flow.i].text,
-                "to": panel.right[flow.j].text,
-                panel.measure: flow.share,
-                "cost": flow.cost,
-            }
-            for picture in found.pictures[:1]
-            for panel in picture.panels[-1:]
-            for flow in panel.flows
-        ]
-        return {"score": found.score, **found.numbers, "signature": found.signature, "flows": flows}
+
+    def _ask(self, prediction: object, references: object, options: object) -> dict:
+        pair = Pair.check(self.spec.name, prediction, references, options)
+        seconds = check_seconds(self.spec.name, pair.seconds)
+        return lane_for(seconds).ask({"kind": "pair", "pair": pair}, seconds)
+
+    def _options(self, values: Sequence[object]) -> dict[str, object]:
+        return dict(zip([row.name for row in form_rows(self.spec.name)], values, strict=True))
 
     def connect_examples(self, texts: list[gradio.Textbox], buttons: Sequence[gradio.Button]) -> None:
         """Let each button fill the fields and score."""
         for example, button in zip(EXAMPLES[self.spec.name], buttons, strict=True):
             values = [example.prediction, example.other, *[""] * (LIMITS.references - 1)]
             filled = button.click(_Constant(values), None, texts, api_visibility="private", show_progress="hidden")
-            filled.then(self.score, self.inputs, self.outputs, api_visibility="private")
+            filled.then(self.score, self.inputs, self.outputs, api_visibility="private", **_SCORING)
 
     def connect_references(self, texts: list[gradio.Textbox], add: gradio.Button) -> None:
         """Let the button show one more field."""
@@ -208,12 +241,13 @@ class _Panel:
         summary = gradio.HTML(elem_classes="movers-file-summary")
         plot = gradio.HTML()
         table = gradio.Dataframe(label="Rows", interactive=False, wrap=True, visible=False)
-        download = gradio.DownloadButton("Download all scores (CSV)", visible=False)
+        download = gradio.HTML()
         button.click(
             self.score_file,
             [file, *columns, *options],
             [summary, plot, table, download],
             api_visibility="private",
+            **_SCORING,
         )
 
     def score_file(
@@ -223,29 +257,29 @@ class _Panel:
         other_column: str,
         *values: object,
         progress: gradio.Progress = gradio.Progress(),  # noqa: B008 (how gradio finds it)
-    ) -> tuple[str, str, gradio.Dataframe, gradio.DownloadButton]:
+    ) -> tuple[str, str, gradio.Dataframe, str]:
         """Score an uploaded file and delete it."""
-        nothing = ("", gradio.Dataframe(visible=False), gradio.DownloadButton(visible=False))
         if not path:
-            return _alert(InputError("file: expected a file, but got none")), *nothing
-        options = dict(zip([row.name for row in form_rows(self.spec.name)], values, strict=True))
+            return _alert(InputError("file: expected a file, but got none")), "", gradio.Dataframe(visible=False), ""
         try:
-            run = FileRun.open(self.spec.name, path, options, prediction_column or "", other_column or "")
-            examples = list(progress.tqdm(run.examples(), total=len(run.predictions), desc="Scoring", unit="rows"))
+            options = self._options(values)
+            chosen_options(self.spec.name, options)
+            columns = [str(column or "")[: LIMITS.option_characters] for column in (prediction_column, other_column)]
+            request = {"kind": "file", "metric": self.spec.name, "path": path, "options": options, "columns": columns}
+            found = LONG.ask(request, _FILE_SECONDS, lambda done, of: progress((done, of), desc="Scoring", unit="rows"))
         except InputError as error:
-            return _alert(error), *nothing
+            return _alert(error), "", gradio.Dataframe(visible=False), ""
         finally:
             Path(path).unlink(missing_ok=True)
-        answer = run.answer(examples)
-        folder = tempfile.mkdtemp(prefix="movers-", dir=os.environ.get("GRADIO_TEMP_DIR"))
-        target = Path(folder) / f"{self.spec.name}-scores.csv"
-        target.write_text(answer.csv, encoding="utf-8")
+            with contextlib.suppress(OSError):  # gradio makes a folder for every file
+                Path(path).parent.rmdir()
+        answer = FileAnswer(**found)
         kinds = ["number"] * (len(answer.heading) - 1) + ["str"]
         return (
             f"<p>{escape(answer.summary)}</p><p><code>{escape(answer.signature)}</code></p>",
             answer.plot,
             gradio.Dataframe(value=answer.rows, headers=answer.heading, datatype=kinds, visible=True),
-            gradio.DownloadButton(value=str(target), visible=True),
+            _download(f"{self.spec.name}-scores.csv", answer.csv),
         )
 
     def api_text(self) -> str:

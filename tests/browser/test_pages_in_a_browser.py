@@ -109,7 +109,7 @@ def test_a_file_is_uploaded_scored_and_downloaded(page: Any, tmp_path: Path) -> 
     wait_for_count(page, page.frame_locator("iframe.movers-frame:visible").locator("svg.histogram rect"))
     assert page.get_by_text("Gold melts <script>").first.is_visible()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download all scores").click()
+        page.get_by_role("link", name="Download all scores").click()
     with open(download.value.path(), encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     expected = movers.wms([row["prediction"] for row in rows], [row["reference"] for row in rows])["scores"]
@@ -139,6 +139,17 @@ def test_markup_of_texts_does_not_run(page: Any) -> None:
     page.locator(".movers-options label:visible", has_text="language code").locator("textarea, input").fill("<b>x</b>")
     page.get_by_role("button", name="Score", exact=True).click()
     assert "<b>x</b>" in page.get_by_role("alert").locator("visible=true").inner_text()
+
+
+def test_what_is_refused_is_told_in_the_page(page: Any, screenshot: Callable[[Any, str], None]) -> None:
+    choose(page, "moverscore")
+    page.get_by_label("Prediction", exact=True).locator("visible=true").fill("天地人" * 6000)
+    page.get_by_label("Reference", exact=True).locator("visible=true").fill("人天" * 9000)
+    page.get_by_role("button", name="Score", exact=True).locator("visible=true").click()
+    message = page.get_by_role("alert").locator("visible=true")
+    message.wait_for()
+    assert "expected work for at most 30 seconds, but this would take about" in message.inner_text()
+    screenshot(page, "page-refused")
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,13 @@ def test_pages_are_served_to_this_machine_by_default(
     served: list[object] = []
 
     def page(names: list[str] | None) -> SimpleNamespace:
-        return SimpleNamespace(queue=lambda **_: None, launch=lambda **options: served.append((names, options)))
+        waiting = SimpleNamespace(pending_messages_per_session=SimpleNamespace(max_size=2000))
+        return SimpleNamespace(
+            queue=lambda **_: None,
+            _queue=waiting,
+            fns={},
+            launch=lambda **options: served.append((names, options)),
+        )
 
     monkeypatch.setattr("movers.serve.all_metrics_page", page)
     assert run("serve", "--metrics", "wms,sms", "--port", 7001)[0] == 0

@@ -13,6 +13,7 @@ import pytest
 
 import movers
 from movers.cli import main
+from movers.cli.output import SUFFIXES
 from movers.errors import InputError
 from movers.registry import METRICS
 
@@ -180,7 +181,7 @@ def test_an_output_that_cannot_be_written_is_told_before_files_are_read(failure:
     for name, message in (
         ("none/scores.txt", f"there is no folder {tmp_path / 'none'}"),
         ("", "expected a file, but it is a folder"),
-        ("scores.parquet", "expected a name that ends in .txt or .csv or .jsonl"),
+        ("scores.xml", f"expected a name that ends in {' or '.join(SUFFIXES)}"),
     ):
         output = tmp_path / name
         error = failure("score", "wms", "-p", "none.txt", "-r", "none.txt", "-o", output)
@@ -201,6 +202,56 @@ def test_files_that_do_not_fit_are_told(failure: Failure, files: Files, tmp_path
     )
     assert failure("score", "wms", *files()[:2]) == "wms: expected --references FILE"
     assert "expected --sources FILE" in failure("score", "wms,reference_free_summary_quality", *files())
+
+
+def test_the_predictions_themselves_are_no_references(
+    failure: Failure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.jsonl").write_text('{"text": "Snow melts."}\n')
+    file = str(tmp_path / "t.jsonl")
+    assert "references: " in (told := failure("score", "wms", "-p", file, "-r", file)) and "same column 'text'" in told
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("prediction,reference\nSnow melts.,Dogs bark.\n"))
+    writer.start()
+    assert "but got the same lines; --prediction-column" in failure("score", "wms", "-p", str(pipe), "-r", str(pipe))
+    writer.join()
+
+
+def test_the_output_is_no_input(failure: Failure, files: Files) -> None:
+    arguments = files()
+    before = Path(arguments[1]).read_text()
+    told = failure("score", "wms", *arguments, "-o", arguments[1])
+    assert "--output: expected another file than the predictions" in told
+    assert Path(arguments[1]).read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--json", "--percent"], "--percent: expected no --json"),
+        (["--alignment"], "--alignment: expected --json, or --output FILE.jsonl"),
+        (["--alignment", "-o", "a.csv"], "--alignment: expected --json, or --output FILE.jsonl"),
+        (["--address", "auto"], "--address: expected --engine ray beside it"),
+    ],
+)
+def test_options_that_would_do_nothing_are_told(failure: Failure, options: list[str], expected: str) -> None:
+    assert expected in failure("score", "wms", "-p", "no file", "-r", "no file", *options)
+
+
+def test_a_compressed_file_without_its_suffix_is_told(failure: Failure, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_bytes(gzip.compress(b'{"prediction": "a"}\n'))
+    file = str(tmp_path / "t.jsonl")
+    assert "it is compressed: expected a name that ends in .gz" in failure("score", "wms", "-p", file, "-r", file)
+
+
+@pytest.mark.parametrize("name", ["s.jsonl.partial", "s.jsonl.partial.whole"])
+def test_links_in_the_way_of_scores_are_not_followed(run: Run, files: Files, tmp_path: Path, name: str) -> None:
+    (tmp_path / "precious").write_text("" if name.endswith(".partial") else "mine")
+    (tmp_path / name).symlink_to("precious")
+    code, _, told = run("score", "wms", *files(), "-o", str(tmp_path / "s.jsonl"))
+    assert (tmp_path / "precious").read_text() == ("" if name.endswith(".partial") else "mine")
+    assert (code == 2 and "s.jsonl.partial: cannot write it" in told) or not (tmp_path / "s.jsonl").is_symlink()
 
 
 def test_unknown_metrics_and_options_are_told_before_files_are_read(failure: Failure) -> None:

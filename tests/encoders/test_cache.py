@@ -74,7 +74,7 @@ def test_a_value_that_is_put_again_counts_once_and_one_too_big_is_not_kept() -> 
 
 
 def test_the_default_capacity_is_bounded() -> None:
-    assert 0 < VectorCache().capacity <= 2 << 30
+    assert 0 < VectorCache().capacity <= 1 << 30
 
 
 def test_a_file_replaced_by_one_of_equal_size_and_time_has_another_digest(tmp_path: Path, empty_cache: Path) -> None:

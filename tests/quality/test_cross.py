@@ -111,6 +111,37 @@ def test_a_blank_summary_or_document_scores_zero(blank: str, trained: Path) -> N
     assert result["alignments"][0][0]["windows"] == []
 
 
+def test_texts_can_be_cut_as_in_the_paper(trained: Path) -> None:
+    module = load_model(trained).module
+    summary = small_data()[0].summary
+    with torch.inference_mode():
+        expected = float(module(module.batch([module.cut(LONG, summary)])).sigmoid())
+    result = quality([summary, "A bridge."], [LONG, "A bridge."], model=trained, truncation="cut")
+    assert result["scores"][0] == pytest.approx(expected, abs=1e-6)
+    assert result["n_truncated"] == 1 and "truncation:cut" in result["signature"]
+    with pytest.raises(InputError, match="truncation: expected 'window' for a model that is no cross-encoder"):
+        quality(["a"], ["b"], truncation="cut")
+
+
+def test_a_frozen_transformer_stays_as_it_was_and_is_read_once(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"encoder": encoder, "unit": "cross", "negatives": "cross", "epochs": 3}
+    model = train(small_data(), tmp_path / "a", TrainingOptions(**options, freeze=True), vectors=tmp_path / "v")
+    fresh = load_cross_encoder(encoder).transformer.state_dict()
+    assert all(torch.equal(value, fresh[name]) for name, value in model.module.transformer.state_dict().items())
+    assert model.record["parameters"] == 16 * 128 + 128 + 128 + 1
+    monkeypatch.setattr(CrossEncoder, "first", lambda self, batch: pytest.fail("the pairs were read again"))
+    again = train(small_data(), tmp_path / "b", TrainingOptions(**options, freeze=True), vectors=tmp_path / "v")
+    assert again.digest == model.digest
+    monkeypatch.undo()
+    pair = small_data()[0]
+    with torch.inference_mode():
+        whole = model.module(model.module.batch([model.module.cut(pair.document, pair.summary)])).sigmoid()
+    found = quality([pair.summary], [pair.document], model=model, truncation="cut")
+    assert found["score"] == pytest.approx(float(whole), abs=1e-6)
+
+
 def test_for_training_both_texts_are_cut_in_parallel(encoder: str) -> None:
     model = load_cross_encoder(encoder)
     document, summary = model.cut(LONG, "A bridge closes in week two.")
@@ -126,6 +157,7 @@ def test_for_training_both_texts_are_cut_in_parallel(encoder: str) -> None:
         ({"encoder": "wordllama"}, "unit: 'cross' needs a transformer as encoder, but got 'wordllama'"),
         ({"window": 64}, "window: expected 16 to 32 tokens, but got 64"),
         ({"window": 8}, "window: expected 16 to 32 tokens, but got 8"),
+        ({"unit": "sentences", "freeze": True}, "freeze: expected False with unit='sentences'"),
     ],
 )
 def test_what_cannot_be_a_cross_encoder_is_an_error(

@@ -85,6 +85,11 @@ def test_the_split_is_eighty_ten_ten_and_depends_on_the_seed() -> None:
     assert split_rows(pairs, seed=1) != split_rows(pairs, seed=2)
 
 
+def test_rows_that_leave_a_side_empty_are_refused() -> None:
+    with pytest.raises(InputError, match="30 rows fall into 2 groups .* leaves none for validation and test"):
+        split_rows([Pair(f"d{n}", f"s{n % 2}") for n in range(30)])
+
+
 def test_samples_borrow_nothing_from_another_side() -> None:
     # every word of a row carries the row's number, so that a borrowed word tells where it came from
     data = [
@@ -95,7 +100,7 @@ def test_samples_borrow_nothing_from_another_side() -> None:
         for n in range(60)
     ]
     sides = split_rows(data)
-    samples = draw_samples(split_pairs(data, "en"), sides, TrainingOptions(negatives="broad", fakes=14))
+    samples = draw_samples(split_pairs(data, "en"), sides, TrainingOptions(negatives="broad", fakes=18))
     for name, rows in sides.items():
         # random words may come from the training side's vocabulary: that is where a model may learn them
         allowed = set(rows) | (set(sides["train"]) if name != "train" else set())

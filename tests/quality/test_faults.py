@@ -9,6 +9,7 @@ import pytest
 
 from movers.errors import InputError
 from movers.quality.data import Pair
+from movers.quality.fact_faults import FACT_FAULTS
 from movers.quality.faults import (
     FAULTS,
     PAPER_KINDS,
@@ -115,7 +116,29 @@ def wrong_tokens(kind: str, before: list[str], after: list[str]) -> int:
     return len(after) - kept  # what is new
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("name", "Mr Hart of Leeds did sell 30 cows to Berta."),
+        ("number", "Mr Hart of Porton did sell 77 cows to Berta."),
+        ("negation", "Mr Hart of Porton did not sell 30 cows to Berta."),
+        ("roles", "Mr Berta of Porton did sell 30 cows to Hart."),
+    ],
+)
+def test_a_false_fact_makes_its_sentence_wrong(kind: str, expected: str) -> None:
+    sentence, rest = "Mr Hart of Porton did sell 30 cows to Berta.", "It was late."
+    pair = Pair(f"{sentence} {rest}", f"{sentence} {rest}", (), (sentence, rest))
+    other = Pair("We saw Leeds with Porton and 77 of 30.", "x")
+    found = {add_fault([sentence, rest], kind, pair, other, 0.3, np.random.default_rng(seed)) for seed in range(40)}
+    texts = {text for text, _ in found}
+    assert f"{expected} {rest}" in texts
+    tokens = len(split_tokens(sentence)) + (kind == "negation")
+    labels = {round(label, 9) for text, label in found if text.endswith(rest)}
+    assert labels == {round(1 - 0.7 * tokens / (tokens + 4), 9)}
+    assert add_fault([rest], "name", pair, other, 1.0, np.random.default_rng(0)) == (rest, 1.0)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind not in FACT_FAULTS])
 def test_the_label_of_a_fault_falls_with_the_share_of_wrong_tokens(kind: str) -> None:
     first, second = made_up_pairs(2)
     before = [token.strip() for token in split_tokens(" ".join(first.summary_sentences))]

@@ -61,9 +61,12 @@ def test_the_own_summary_scores_far_above_anothers() -> None:
     assert scores[2] > 0.4 > 0.2 > scores[3]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind not in ("missing", "aside", "padded")])
+@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind not in ("missing", "aside", "padded", "roles")])
 def test_a_good_summary_scores_above_its_made_up_faults(kind: str) -> None:
-    """Of what may be left out or added, and of which sentences of the document matter, people judge differently."""
+    """Of what may be left out or added, and of which sentences of the document matter, people judge differently.
+
+    No sentence here has two names that could change places.
+    """
     pairs = [
         Pair(document, good, *(tuple(split_units(text, "sentences")) for text in (document, good)))
         for document, good in ((DOCUMENT, GOOD), (OTHER_DOCUMENT, OTHER_GOOD))
@@ -72,6 +75,19 @@ def test_a_good_summary_scores_above_its_made_up_faults(kind: str) -> None:
         add_fault(pairs[0].summary_sentences, kind, *pairs, 0.9, np.random.default_rng(seed))[0] for seed in range(8)
     ]
     assert np.mean(quality(faulty, [DOCUMENT] * 8)["scores"]) < score(GOOD)
+
+
+def test_the_papers_network_comes_by_name() -> None:
+    result = quality([GOOD, OTHER_GOOD, GOOD], [DOCUMENT] * 2 + [DOCUMENT * 3], model="paper")
+    own, other, long = result["scores"]
+    assert long > other and result["n_truncated"] == 1  # it reads 30 sentences
+    assert own > other and not set(ASPECTS) & set(result)
+    assert "model:paper@" in result["signature"] and "head:fc" in result["signature"]
+    record = load_model("paper").record
+    assert record["options"]["recipe"] == "paper" and record["options"]["fakes"] == 4
+    assert all(source["redistributable"] for source in record["data"]["sources"])
+    with pytest.raises(InputError, match="lm: expected None for a model without aspects"):
+        quality([GOOD], [DOCUMENT], model="paper", lm="smollm2")
 
 
 def aspects(summary: str) -> dict[str, float]:
@@ -270,8 +286,8 @@ def test_the_signature_names_model_and_encoder() -> None:
 @pytest.mark.parametrize(
     ("predictions", "sources", "options", "message"),
     [
-        (["a"], ["b"], {"model": "nowhere"}, "model: expected 'shipped' or a folder"),
-        (["a"], ["b"], {"model": 3}, "model: expected 'shipped', a folder or a QualityModel, but got int"),
+        (["a"], ["b"], {"model": "nowhere"}, "model: expected 'shipped', 'paper' or a folder"),
+        (["a"], ["b"], {"model": 3}, "model: expected 'shipped', 'paper', a folder or a QualityModel, but got int"),
         (["a"], ["b"], {"doc_reduce": "max"}, "doc_reduce: expected one of 'mean', 'sum', but got 'max'"),
         (["a"], ["b"], {"multi_ref": "max"}, "unknown option 'multi_ref'"),
         (["a"], [[]], {}, r"sources\[0\]: expected at least one text"),

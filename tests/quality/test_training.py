@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from made_up import small_data
 from safetensors.torch import load_file
@@ -162,6 +163,17 @@ def test_static_words_train_an_lstm_of_25_units(tmp_path: Path) -> None:
     assert good > bad
 
 
+def test_a_static_sentence_is_the_mean_of_its_words_and_trains_the_papers_network(tmp_path: Path) -> None:
+    model = train(small_data(), tmp_path, TrainingOptions(encoder="wordllama", unit="sentences", epochs=1))
+    assert model.config["head"] == "fc" and model.config["document_length"] == 4
+    encoder = movers.load_encoder("wordllama")
+    ((_, text),) = encode_texts(["Repairs cost two million. Go."], encoder, "sentences")
+    words = encoder.vectors(["repairs", "cost", "two", "million"])[0].mean(axis=0)  # type: ignore[union-attr]
+    np.testing.assert_allclose(text.vectors[0], words / np.linalg.norm(words), atol=1e-6)
+    found = movers.reference_free_summary_quality(["Repairs cost two million."], ["Go."], model=tmp_path)
+    assert 0 < found["score"] < 1 and "emb:wordllama" in found["signature"]
+
+
 def test_the_length_that_covers_four_fifths() -> None:
     assert covering_length(list(range(1, 101))) == 80
     assert covering_length([7]) == 7
@@ -184,7 +196,7 @@ def test_measures_of_samples_agree_with_a_count_by_hand() -> None:
         ({"unit": "words", "head": "aspects"}, "head: 'aspects' needs sentences"),
         ({"unit": "cross", "head": "lstm"}, "head: unit='cross' always has 'fc', but got 'lstm'"),
         ({"unit": "words"}, "unit: 'words' needs static word vectors"),
-        ({"encoder": "wordllama", "unit": "sentences"}, "unit: 'sentences' needs a transformer"),
+        ({"encoder": "wordllama", "unit": "sentences", "head": "aspects"}, "head: 'aspects' needs a transformer"),
         ({"recipe": "paper", "head": "aspects"}, "recipe: 'paper' has head 'fc', 'cnn' or 'lstm'"),
         ({"rate": 0.0}, "rate: expected a number above zero"),
         ({"epochs": 0}, "epochs: expected a whole number above zero"),

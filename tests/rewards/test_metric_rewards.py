@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import movers
+from movers.errors import InputError
 from movers.registry import METRICS
 from movers.rewards import Reward, reward
 from movers.rewards.scale import LOWER_BOUNDS
@@ -145,6 +146,36 @@ def test_the_reference_free_metric_reads_the_sources() -> None:
     assert good == pytest.approx(expected["score"]) and blank == 0.0 and none is None
 
 
+def test_an_aspect_can_be_the_reward() -> None:
+    document = "The council met on Monday. It voted to close the old bridge. Repairs would cost too much."
+    texts, name = (
+        ["The council closes the old bridge.", "The council closes the old zoo."],
+        "reference_free_summary_quality",
+    )
+    expected = movers.reference_free_summary_quality(texts, [document] * 2)
+    for aspect in ("faithfulness", "coverage", "fluency"):
+        assert reward(name, aspect=aspect).score(texts, sources=[document] * 2) == pytest.approx(expected[aspect])
+    both = reward({f"{name}[aspect=faithfulness]": 2.0, f"{name}[aspect=fluency]": 1.0})
+    added = [2 * one + other for one, other in zip(expected["faithfulness"], expected["fluency"], strict=True)]
+    assert both.score(texts, sources=[document] * 2) == pytest.approx(added)
+    assert both.score(["..."], sources=[document]) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("reference_free_summary_quality", {"aspect": "beauty"}),
+        ("reference_free_summary_quality", {"aspect": "likelihood"}),
+        ("sms", {"aspect": "fluency"}),
+    ],
+)
+def test_an_aspect_that_is_not_there_is_an_error(metric: str, options: dict[str, str]) -> None:
+    with pytest.raises(
+        movers.InputError, match=f"{metric}: aspect: expected None, or faithfulness, coverage, fluency of"
+    ):
+        reward(metric, **options)  # type: ignore[arg-type]
+
+
 def test_several_metrics_are_added_up_with_weights_and_share_the_pass() -> None:
     text, reference = next(iter(SENTENCES.items()))
     names = ["bertscore_hungarian", "bertscore_emd"]
@@ -198,3 +229,12 @@ def test_trainers_get_a_name_and_what_is_worth_logging() -> None:
 def test_mistakes_are_named(call: Callable[[], object], message: str) -> None:
     with pytest.raises(movers.InputError, match=message):
         call()
+
+
+def test_weights_texts_and_aspects_that_do_not_fit_are_told() -> None:
+    with pytest.raises(InputError, match="metric: expected metrics with weights above zero, but got {'wms': 'x'}"):
+        reward({"wms": "x"})  # type: ignore[dict-item]
+    with pytest.raises(InputError, match="score: expected sources=…, but got references"):
+        reward("reference_free_summary_quality").score(["a"], ["b"])
+    with pytest.raises(InputError, match="likelihood: only with lm"):
+        reward("reference_free_summary_quality", aspect="likelihood")

@@ -257,7 +257,7 @@ def test_tokens_of_zero_mass_are_left_out_of_sums_and_counts() -> None:
 
 def test_f1_is_the_harmonic_mean_and_0_where_there_is_none() -> None:
     assert f1_of(0.5, 1.0) == pytest.approx(2 / 3)
-    assert f1_of(0.0, 0.0) == f1_of(-0.5, 0.25) == f1_of(-0.25, 0.25) == f1_of(-1.0, -1.0) == 0.0
+    assert f1_of(0.0, 0.0) == f1_of(-0.5, 0.25) == f1_of(-0.25, 0.25) == f1_of(-1.0, -1.0) == f1_of(-0.3, 0.31) == 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tiny import tiny_model, tiny_table, tiny_tokenizer
 
 import movers
 from movers import IdfTable, InputError, load_encoder, mover_distance
+from movers.scores import clark_costs
 from movers.version import VERSION
 
 Metric = Callable[..., dict[str, Any]]
@@ -152,6 +153,17 @@ def test_words_moved_between_sentences_change_sms_but_not_wms() -> None:
     assert scores(movers.wms, [mixed], [REFERENCE]) == pytest.approx([1.0], abs=1e-6)
     assert scores(movers.sms, [mixed], [REFERENCE])[0] < 0.95
     assert scores(movers.swms, [mixed], [REFERENCE])[0] < 0.99
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+@pytest.mark.parametrize("gathered", [1, 2, 3, 5, 100])
+def test_sentence_vectors_do_not_depend_on_how_many_words_are_gathered(
+    pooling: Any, gathered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Snow fell on the old town. Nobody sold it. Ships waited in the harbour for one more day, then left. Cold!"
+    whole = movers.sms([text], ["It was a warm night."], pooling=pooling)
+    monkeypatch.setattr(clark_costs, "_GATHERED", gathered)
+    assert movers.sms([text], ["It was a warm night."], pooling=pooling)["scores"] == whole["scores"]
 
 
 def test_a_text_is_like_itself_and_scores_are_symmetric() -> None:

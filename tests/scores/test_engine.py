@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,12 @@ from threadpoolctl import ThreadpoolController
 
 import movers
 from movers.errors import InputError
+from movers.registry import METRICS
 from movers.scores.engine import (
     Comparison,
     PairMetric,
     TooLarge,
+    blocks,
     build,
     check_size,
     collect,
@@ -27,7 +32,7 @@ from movers.scores.engine import (
     score_stream,
 )
 from movers.scores.options import RunOptions
-from movers.scores.result import corpus_score
+from movers.scores.result import Totals, corpus_score
 from movers.threads import one_blas_thread
 from movers.weights import Corpus
 
@@ -66,8 +71,8 @@ class Lengths(PairMetric[str]):
         assert len(set(texts)) == len(texts), "each distinct text is read once"
         return reversed([*enumerate(texts)])
 
-    def costs(self, prediction: str, reference: str) -> Any:
-        return None if reference == "none" else np.full((len(prediction), len(reference)), 1.0)
+    def costs_many(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:
+        return [None if other == "none" else np.full((len(text), len(other)), 1.0) for text, other in pairs]
 
     def compare(self, prediction: str, reference: str, costs: Any = None) -> Comparison:
         if not self.together and reference != "none":
@@ -159,6 +164,30 @@ def test_a_stream_reads_no_more_than_a_block_ahead() -> None:
     assert [next(stream).score for _ in range(1021)][-1] == 5.0 and read == 1024
     assert next(stream).score == 1.0 and read == 2048
     stream.close()  # type: ignore[attr-defined]
+
+
+def test_blocks_begin_anew_with_every_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("movers.scores.engine.SECTION", 10)
+    rows = [("a", ["b"] * (1 + number % 3)) for number in range(34)]
+    whole = list(blocks(rows, 7))
+    assert sum(whole, []) == rows
+    ends = list(accumulate(map(len, whole)))
+    assert {10, 20, 30, 34} <= set(ends)
+    assert list(blocks(rows[20:], 7)) == whole[ends.index(20) + 1 :]
+
+
+def test_blocks_of_long_texts_have_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("movers.scores.engine._BLOCK_CHARACTERS", 10)
+    rows = [("a" * size, ["b", "cc"]) for size in (1, 1, 20, 2, 3, 1)]
+    assert [[len(text) for text, _ in block] for block in blocks(rows, 100)] == [[1, 1, 20], [2, 3], [1]]
+
+
+def test_a_stream_that_goes_on_names_rows_of_the_whole() -> None:
+    assert [each.score for each in score_stream(lengths(), ROWS[2:], 4, 2)] == [3.0, 1.0]
+    spec = METRICS["wms"]
+    metric = spec.build(spec.parse({"max_cells": 4}))
+    with pytest.raises(InputError, match="wms: row 4097: "):
+        list(score_stream(metric, [("snow", ["rain"]), (TEXTS[0], [TEXTS[1]])], 4098, 4096))
 
 
 def test_an_error_in_a_comparison_reaches_the_caller() -> None:
@@ -260,7 +289,7 @@ def test_all_threads_together_keep_within_the_cells_of_one_large_pair(
 
 def test_how_much_memory_a_pair_would_take_is_told() -> None:
     check_size(5, 4, 20)
-    with pytest.raises(TooLarge, match="comparing 100,000 with 50,000 units takes about 210.0 GB"):
+    with pytest.raises(TooLarge, match="comparing 100,000 with 50,000 units takes 5,000,000,000 cells .about 210.0 GB"):
         check_size(100_000, 50_000, 20)
 
 
@@ -322,6 +351,25 @@ def test_a_corpus_is_as_similar_as_its_mean_distance_and_rows_without_one_count_
     assert corpus_score(of_distances, [0.25, 0.75], [None, None]) == 0.5
     of_scores = Distant(name="", signature="", options=Averaging(average="scores"))
     assert corpus_score(of_scores, scores, distances) == pytest.approx(1.55 / 3)
+
+
+@pytest.mark.parametrize("average", ["scores", "distances"])
+def test_totals_of_sections_give_the_last_digit_of_all_rows_at_once(average: str) -> None:
+    draw = random.Random(3)
+    metric = Distant(name="", signature="", options=Averaging(average=average))
+    scores = [draw.random() ** draw.randint(1, 40) for _ in range(1000)]
+    distances = [None if draw.random() < 0.1 else draw.expovariate(1) for _ in scores]
+    totals = Totals()
+    for begin in range(0, 1000, 7):
+        totals.add(scores[begin : begin + 7], distances[begin : begin + 7])
+    expected = math.fsum(scores) / 1000
+    if average == "distances":
+        moved = [distance for distance in distances if distance is not None]
+        others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
+        expected = math.fsum([len(moved) / (1 + math.fsum(moved) / len(moved)), *others]) / 1000
+    assert totals.corpus_score(metric) == pytest.approx(expected, rel=1e-15)
+    assert totals.corpus_score(metric) == corpus_score(metric, scores, distances)
+    assert max(map(len, (totals.scores, totals.distances, totals.other_scores))) < 10
 
 
 # ---------------------------------------------------------------------------------------------------------------------

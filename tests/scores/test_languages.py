@@ -112,6 +112,12 @@ def test_prose_is_recognized_by_its_stop_words(text: str, language: str | None) 
     assert language_of([text]) == language
 
 
+def test_a_language_is_recognized_from_eight_words_on() -> None:
+    assert language_of(["Die Katze schläft auf dem Sofa,"], "en") is None
+    assert language_of(["Die Katze schläft auf dem Sofa, und"]) is None
+    assert language_of(["Die Katze schläft auf dem Sofa, und der"]) == "de"
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["wmt17_seg_da_to_en", "webnlg2020_en", "summeval", "bagel", "chaganty18_cnndm"])
 def test_no_judged_english_text_is_warned_of(name: str, judged: Callable[[str], list[dict[str, Any]]]) -> None:

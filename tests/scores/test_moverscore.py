@@ -457,6 +457,18 @@ def test_each_side_has_a_table_of_its_own(tmp_path: Path) -> None:
     assert moverscore(PREDICTIONS, REFERENCES, idf=paths) == corpus
 
 
+def test_an_unfiltered_pair_is_weighed_by_the_table_of_each_side() -> None:
+    predictions, references = ["! ! ?", "A cat ! sat ."], [", . !", "A dog , ran ?"]
+    pair = table_of(predictions), table_of(references)
+    found = moverscore(predictions, references, idf=pair)
+    kept = moverscore(predictions, references, idf=pair, punctuation=False, drop_subwords=False)
+    assert found["n_unfiltered"] == 1
+    assert found["scores"][0] == pytest.approx(kept["scores"][0], abs=1e-9)
+    assert found["scores"][0] != pytest.approx(
+        scores(predictions, references, idf=pair[::-1], punctuation=False, drop_subwords=False)[0], abs=1e-6
+    )
+
+
 def test_references_count_as_often_as_they_occur() -> None:
     once = scores(PREDICTIONS[:3], REFERENCES[:3], idf="corpus")
     weighted = moverscore([*PREDICTIONS[:3], PREDICTIONS[0]], [*REFERENCES[:3], REFERENCES[0]], idf="corpus")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,13 +35,18 @@ def test_wms_has_no_options_of_sentences_and_sms_none_of_words() -> None:
     assert "weights" not in [item.name for item in fields(SmsOptions)]
 
 
-def test_evaluates_names_are_translated_and_ours_win() -> None:
+def test_evaluates_names_are_translated_and_contradict_ours_with_a_word() -> None:
     spec = find_metric("bertscore_emd")
     theirs: Any = spec.parse({"model_type": "a", "num_layers": 4, "nthreads": 3, "verbose": True, "idf": True})
     assert (theirs.model, str(theirs.layer), theirs.threads, theirs.progress) == ("a", "4", 3, True)
     assert (theirs.idf, theirs.weights, theirs.nthreads, theirs.verbose) == ("corpus", "idf", None, False)
-    both: Any = spec.parse({"nthreads": 3, "threads": 2, "verbose": True, "progress": False})
-    assert (both.threads, both.progress) == (2, False)
+    same: Any = spec.parse({"num_layers": 3, "layer": 3, "rescale": False, "rescale_with_baseline": True})
+    assert (str(same.layer), same.rescale) == ("3", True)
+    for first, second in (("nthreads", "threads"), ("num_layers", "layer"), ("model_type", "model")):
+        with pytest.raises(InputError, match=f"bertscore_emd: {first}: expected it or {second}, .* got both: 3 and 2"):
+            spec.parse({first: 3, second: 2})
+    with pytest.raises(InputError, match="baseline_path: expected rescale_with_baseline=True beside it, but got 'a'"):
+        spec.parse({"baseline_path": "a"})
 
 
 def test_options_of_a_metrics_own_come_before_those_of_all() -> None:
@@ -66,7 +72,7 @@ def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
             {"stop_words": None},
             r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: average",
         ),
-        ({"n_gram": 2}, "unknown option 'n_gram'.*valid options: average, batch_tokens, context, device, .*, window$"),
+        ({"n_gram": 2}, "unknown option 'n_gram'.*valid options: average, batch_tokens, context, .*, window, workers$"),
         ({"weights": "tf"}, "weights: expected one of 'count', 'uniform', 'idf', 'norm', None, but got 'tf'"),
         ({"multi_ref": "min"}, "multi_ref: expected one of 'max', 'mean', but got 'min'"),
         ({"distance": "manhattan"}, "distance: expected one of 'euclidean', 'cosine'"),
@@ -96,8 +102,39 @@ def test_wrong_options_are_refused_by_name(options: dict[str, Any], message: str
         movers.wms(["cat"], ["dog"], **options)
 
 
+def test_sentences_take_their_vectors_from_a_contextual_encoder_only(tiny_bert: tuple[Any, Any]) -> None:
+    with pytest.raises(InputError, match="^sms: sentence_encoder: expected a contextual encoder, but wordllama-256@"):
+        movers.sms(["A cat."], ["A dog."], sentence_encoder="wordllama")
+    assert (
+        f"|sentvec:{movers.load_encoder(tiny_bert).identity}-float32|"
+        in (movers.sms(["A cat."], ["A dog."], sentence_encoder=tiny_bert)["signature"])
+    )
+
+
+def test_words_and_sentences_of_one_bag_have_one_encoder(tiny_bert: tuple[Any, Any]) -> None:
+    with pytest.raises(InputError, match="^swms: sentence_encoder: .* expected the same encoder as model"):
+        movers.swms(["A cat."], ["A dog."], sentence_encoder=tiny_bert)
+    assert movers.swms(["A cat."], ["A cat."], model=tiny_bert, sentence_encoder=tiny_bert)["scores"] == [1.0]
+
+
 def test_norwegian_and_regions_are_languages() -> None:
     for lang in ("no", "pt-BR", "de"):
         assert f"|lang:{lang}|" in movers.wms(["katt"], ["katt"], lang=lang)["signature"]
     with pytest.raises(InputError, match="bertscore_emd: lang: expected a language code such as 'en'"):
         movers.bertscore_emd(["cat"], ["dog"], lang="english")
+
+
+def test_presets_are_listed_where_there_are_any() -> None:
+    rows = {row.name: row for row in option_rows(find_metric("moverscore").options_class)}
+    assert rows["preset"].values == "'paper', 'translation', 'short', None"
+    quality = find_metric("reference_free_summary_quality")
+    assert {row.name: row.values for row in option_rows(quality.options_class)}["preset"] == "None"
+    with pytest.raises(InputError, match="preset: expected None, as it has no presets, but got 'paper'"):
+        quality.parse({"preset": "paper"})
+
+
+def test_an_encoder_that_is_none_is_told_with_metric_and_option(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="^moverscore: model: .*expected the folder of a transformers model"):
+        movers.moverscore(["a"], ["b"], model=str(tmp_path))
+    with pytest.raises(InputError, match="^wms: idf: "):
+        movers.wms(["a"], ["b"], idf="no such file")

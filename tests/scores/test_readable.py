@@ -7,6 +7,7 @@ import json
 import math
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,11 @@ from tiny import tiny_table, vector_bytes
 
 import movers
 from movers import InputError
+from movers.registry import METRICS
+from movers.scores import rescaling
+from movers.scores.engine import Example
 from movers.scores.rescaling import unrelated_texts
+from movers.signature import read_signature
 
 PREDICTIONS = ["A man sells snow online.", "The bank paid $5,000 in 2019.", "Ferries are out of service."]
 REFERENCES = ["A man is selling snow on the internet.", "The bank paid $9,000 in 2021.", "The orchestra rehearses."]
@@ -88,6 +93,20 @@ def test_too_few_known_words_ask_for_a_number(vectors: str) -> None:
     assert score("wms", ["snow"], ["ice"], model=vectors, temperature=2)["temperature"] == 2
 
 
+def test_the_unit_needs_a_distance_in_half_of_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unit(*distances: float | None) -> float:
+        examples = [Example(0.5, {}, False, False, False, False, None, distance) for distance in distances]
+        monkeypatch.setattr(rescaling, "_unrelated_examples", lambda metric: examples)
+        return rescaling.mean_unrelated_distance(METRICS["wms"].build(METRICS["wms"].parse({"temperature": 1})))
+
+    assert unit(1.0, 4.0, None, None) == 2.5
+    assert unit(0.25, 0.5) == 0.375
+    with pytest.raises(InputError, match="knows words of both in 2 of 5 pairs only"):
+        unit(1.0, 4.0, None, None, None)
+    with pytest.raises(InputError, match="knows words of both in 2 of 2 pairs only"):
+        unit(0.0, 0.0)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -123,6 +142,31 @@ def test_a_baseline_file_serves_the_very_metric_and_options_it_was_made_for(name
     option = {"normalize": True} if name in CLARK else {"window": 64}
     with pytest.raises(InputError, match=f"{name}: rescale: .* is for (norm|window)"):
         score(name, rescale=str(tmp_path / "baseline.json"), **option)
+
+
+@pytest.mark.parametrize(
+    ("own", "made_for", "differs"),
+    [
+        ("bertscore_emd|align:greedy", "bertscore_hungarian|align:greedy", None),
+        ("bertscore_emd|align:optimal", "bertscore_hungarian|align:optimal", "metric 'bertscore_hungarian'"),
+        ("bertscore_emd|align:greedy", "bertscore_hungarian|align:optimal", "metric 'bertscore_hungarian'"),
+        ("bertscore_emd|align:greedy", "bertscore_emd|align:optimal", "align 'optimal'"),
+        ("wms|norm:no", "sms|norm:no", "metric 'sms'"),
+        ("wms|norm:no|idf:1", "wms|norm:no|idf:2", None),
+        ("wms|norm:no", "wms|norm:no|window:5", "window '5'"),
+        ("wms|norm:no|window:5", "wms|norm:no", "window None"),
+    ],
+)
+def test_a_greedy_baseline_serves_both_metrics_and_others_only_their_own(
+    own: str, made_for: str, differs: str | None
+) -> None:
+    metric: Any = SimpleNamespace(name=own.partition("|")[0], signature=f"{own}|v:1")
+    made = read_signature(f"{made_for}|v:1")
+    if differs is None:
+        rescaling._compare(metric, Path("b.json"), made)
+    else:
+        with pytest.raises(InputError, match=f"rescale: b.json is for {differs}, but this call has"):
+            rescaling._compare(metric, Path("b.json"), made)
 
 
 def test_evaluates_names_for_rescaling_mean_the_same() -> None:

