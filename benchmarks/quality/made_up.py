@@ -1,13 +1,15 @@
 """Made-up faults: how often the true summary scores higher: `MOVERS_DATA=… python benchmarks/quality/made_up.py [N]`.
 
 N documents (40 by default) of each corpus, from its end: the shipped network was trained on documents from the
-beginning. A name or number is only replaced if the document has it, and by one that the document does not have.
+beginning. A name or number is only replaced if the document has it, and by one that the document does not have. With
+`made_up.py N lm` the same cases with a language model beside those without it.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 import numpy as np
 from quality_common import Library, data_folder, save
@@ -16,8 +18,9 @@ from movers.quality.aspects import ASPECTS
 from movers.quality.data import Pair, read_pairs
 from movers.quality.facts import read_words
 from movers.quality.faults import split_tokens
+from movers.quality.lm import SMALL, LanguageModel, load_lm
 from movers.quality.model import load_model
-from movers.quality.scorer import compare_vectors
+from movers.quality.scorer import compare_vectors, pair_likelihoods
 from movers.quality.units import split_units
 
 Rng = np.random.Generator
@@ -112,38 +115,58 @@ def make_fault(kind: str, pair: Pair, other: Pair, rng: Rng) -> str | None:
     return " ".join(own)
 
 
+def make_cases(pairs: list[Pair]) -> list[tuple[str, Pair, str]]:
+    """Kind, pair and faulty summary."""
+    cases = []
+    for number, pair in enumerate(pairs):
+        for which, kind in enumerate(FAULTS):
+            rng = np.random.default_rng([number, which])
+            other = pairs[(number + 1 + int(rng.integers(len(pairs) - 1))) % len(pairs)]
+            fault = make_fault(kind, pair, other, rng)
+            if fault and fault != pair.summary:
+                cases.append((kind, pair, fault))
+    return cases
+
+
+def share_won(library: Library, cases: list[tuple[str, Pair, str]], lm: LanguageModel | None) -> dict[str, Any]:
+    """For each kind of fault, how often the true summary is above the faulty one, by score and aspect."""
+    found: dict[str, list[dict[str, float]]] = {kind: [] for kind in FAULTS}
+    of_document: dict[str, list[tuple[str, Pair, str]]] = {}
+    for case in cases:
+        of_document.setdefault(case[1].document, []).append(case)
+    for document, own in of_document.items():
+        source = library.get(document)
+        texts = list(dict.fromkeys([own[0][1].summary, *(fault for *_, fault in own)]))
+        pairs = [(library.get(text), source) for text in texts]
+        likelihoods = None if lm is None else pair_likelihoods(lm, pairs)
+        results = dict(zip(texts, compare_vectors(load_model(), pairs, likelihoods=likelihoods), strict=True))
+        for kind, pair, fault in own:
+            both = [{"score": one.score, **one.parts} for one in (results[pair.summary], results[fault])]
+            found[kind].append({name: (both[0][name] > both[1][name]) + 0.5 * (both[0][name] == both[1][name])
+                                for name in ("score", *ASPECTS)})  # fmt: skip
+    return {
+        kind: {"cases": len(won), **{name: float(np.mean([one[name] for one in won])) for name in won[0]}}
+        for kind, won in found.items()
+        if won
+    }
+
+
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    library, model = Library(), load_model()
-    table: dict[str, dict[str, dict[str, float]]] = {}
-    for corpus in CORPORA:
+    count, named = int(sys.argv[1]) if len(sys.argv) > 1 else 40, sys.argv[2:] == ["lm"]
+    library, lm = Library(), load_lm(SMALL, "cpu", "bfloat16") if named else None
+    table: dict[str, dict[str, Any]] = {}
+    for corpus in CORPORA[:1] if lm else CORPORA:
         rows = read_pairs(str(data_folder() / "corpora" / f"{corpus}.jsonl.gz"))[-count:]
         pairs = []
         for row in rows:
             document, summary = (tuple(split_units(text, "sentences")) for text in (row.document, row.summary))
             pairs.append(Pair(row.document, " ".join(summary), document, summary))
-        cases = []
-        for number, pair in enumerate(pairs):
-            for which, kind in enumerate(FAULTS):
-                rng = np.random.default_rng([number, which])
-                other = pairs[(number + 1 + int(rng.integers(len(pairs) - 1))) % len(pairs)]
-                fault = make_fault(kind, pair, other, rng)
-                if fault and fault != pair.summary:
-                    cases.append((kind, pair, fault))
+        cases = make_cases(pairs)
         library.add(text for _, pair, fault in cases for text in (pair.document, pair.summary, fault))
-        found: dict[str, list[dict[str, float]]] = {kind: [] for kind in FAULTS}
-        for kind, pair, fault in cases:
-            source = library.get(pair.document)
-            true, false = compare_vectors(model, [(library.get(text), source) for text in (pair.summary, fault)])
-            both = [{"score": one.score, **one.parts} for one in (true, false)]
-            found[kind].append({name: (both[0][name] > both[1][name]) + 0.5 * (both[0][name] == both[1][name])
-                                for name in ("score", *ASPECTS)})  # fmt: skip
-        table[corpus] = {
-            kind: {"cases": len(won), **{name: float(np.mean([one[name] for one in won])) for name in won[0]}}
-            for kind, won in found.items()
-            if won
-        }
-    save("made_up", {"model": model.identity, "aspect": FAULTS, "table": table})
+        table[corpus] = share_won(library, cases, None)
+        if lm is not None:
+            table[f"{corpus}, with lm"] = share_won(library, cases, lm)
+    save("made_up_lm" if lm else "made_up", {"model": load_model().identity, "aspect": FAULTS, "table": table})
 
 
 if __name__ == "__main__":

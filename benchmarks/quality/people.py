@@ -174,8 +174,8 @@ def leave_one_out(
     return out
 
 
-def main() -> None:
-    sets = [
+def judged_sets() -> list[JudgedSet]:
+    return [
         read_set("SummEval", judged("summeval"), grouped=True),
         read_set("CNN_DailyMail_555", blanc_rows("CNN_DailyMail_555")),
         read_set("DailyNews_300, generic", blanc_rows("DailyNews_300")),
@@ -183,6 +183,10 @@ def main() -> None:
         read_set("QAGS", judged("qags_cnndm")),
         read_set("ranked pairs", judged("rank19_cnndm"), grouped=True),
     ]
+
+
+def main() -> None:
+    sets = judged_sets()
     library = Library()
     library.add(text for one in sets for pair in one.pairs for text in pair)
     values = [measure_set(one, library) for one in sets]

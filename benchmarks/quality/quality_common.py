@@ -23,13 +23,14 @@ from movers.training import environment as training_environment
 
 sys.path.append(str(Path(__file__).parent.parent))  # a script finds what all benchmarks share in the folder above
 from common import data_folder, interleaved, judged  # noqa: E402
-from contextual_speed import floor_of  # noqa: E402
+from contenders import best_batch, encoder  # noqa: E402
 
 __all__ = [
     "Library",
+    "best_batch",
     "blanc_rows",
     "data_folder",
-    "floor_of",
+    "encoder",
     "interleaved",
     "judged",
     "save",
