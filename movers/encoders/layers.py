@@ -30,7 +30,7 @@ __all__ = [
 AggregationName = Literal["pmeans", "routing", "last", "mean"]
 Kernel = Literal["gaussian", "epanechnikov", "paper"]
 DEFAULT_POWERS = (-math.inf, 1.0, math.inf)
-_LAST_LAYERS = 5  # Zhao et al. 2019, section 3.2: the last five layers
+_LAST_LAYERS = 5  # Zhao et al. 2019, section 3.3
 
 
 @dataclass(frozen=True)

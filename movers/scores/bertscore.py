@@ -117,39 +117,39 @@ class BertScoreOptions(TokenOptions):
     """Options of `bertscore_hungarian` and `bertscore_emd`, with the names that evaluate's bertscore has for some."""
 
     weights: Literal["norm", "uniform", "idf"] | None = option(
-        None, "mass of a token: vector norm (default of `bertscore_emd`), equal (of `bertscore_hungarian`), or IDF"
+        None, "mass of a token: vector norm (default of `bertscore_emd`), uniform (`bertscore_hungarian`) or IDF"
     )
     idf: object = option(
         None,
-        "table of inverse document frequencies; True or `corpus` counts the references of this call, for both sides",
+        "IDF table for both sides; True or `corpus` computes it from the references of this call",
         values="True, False, 'corpus', path, IdfTable or None",
     )
     layer: object = option(
         "last",
-        "which hidden states give a token its vector (0 = embeddings, negative from the end)",
+        "layer of the token vectors (0 = embeddings, negative from the end), or how layers are aggregated",
         values="'last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6')",
     )
-    alignment: Literal["optimal", "greedy"] = option("optimal", "`greedy` gives plain BERTScore from the same vectors")
+    alignment: Literal["optimal", "greedy"] = option(
+        "optimal", "`greedy` is the original BERTScore on the same vectors"
+    )
     greedy_special: bool = option(
-        True, "whether special tokens can be matched in a greedy alignment, as in the `bert-score` package"
+        True, "whether special tokens can be matched in a greedy alignment, as in the package `bert-score`"
     )
     rescale_with_baseline: bool = option(False, "evaluate's name for `rescale`", alias_of="rescale")
     baseline_path: object = option(
         None,
-        "evaluate's name for the file of `rescale`; one in the `bert-score` package's format serves greedy alignments",
+        "evaluate's name for the file of `rescale`; greedy alignments also read the format of the package `bert-score`",
         values="path or None",
         alias_of="rescale",
     )
-    lang: str | None = option(
-        None, "language code, as evaluate's bertscore takes it; the default encoder knows English"
-    )
+    lang: str | None = option(None, "language code, as in evaluate's bertscore; the default encoder is for English")
     model_type: object = option(None, "evaluate's name for `model`", values="as model", alias_of="model")
     num_layers: object = option(None, "evaluate's name for `layer`", values="int or None", alias_of="layer")
     nthreads: int | None = option(None, "evaluate's name for `threads`", alias_of="threads")
     verbose: bool = option(False, "evaluate's name for `progress`", alias_of="progress")
-    batch_size: int | None = option(None, "accepted; batches are formed by tokens, see `batch_tokens`")
-    all_layers: bool = option(False, "accepted if False; ask for one layer at a time")
-    use_fast_tokenizer: bool = option(True, "accepted; tokenizers are always the fast ones")
+    batch_size: int | None = option(None, "ignored; batches are formed by tokens, see `batch_tokens`")
+    all_layers: bool = option(False, "only False is accepted; request one layer at a time")
+    use_fast_tokenizer: bool = option(True, "ignored; fast tokenizers are always used")
 
     presets = {"paper": {}}  # the defaults are the paper's
 

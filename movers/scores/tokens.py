@@ -41,10 +41,10 @@ class TokenOptions(PairOptions):
 
     model: object = option(
         "all-MiniLM-L6-v2",
-        "encoder: a name, a transformers model by Hub id or folder, a file of word vectors, a spaCy pipeline",
+        "encoder: a known name, a transformers model by Hub id or folder, a word-vector file or a spaCy pipeline",
         values="str, path, (model, tokenizer) or encoder",
     )
-    lowercase: bool = option(True, "lower-case the words for a static encoder")
+    lowercase: bool = option(True, "lowercase words, with a static encoder")
 
 
 @dataclass(frozen=True)
