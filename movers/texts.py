@@ -67,6 +67,7 @@ def split_sentences(text: str, lang: str = "en") -> list[str]:
 
 
 _SEGMENT = 4096  # characters; the segmenter's time grows with the square of what it is given
+_OVERLAP = 200  # of which are given to it again where it found no boundary: one may be where they end
 
 
 def _segment(line: str, lang: str) -> list[str]:
@@ -75,20 +76,24 @@ def _segment(line: str, lang: str) -> list[str]:
         return list(sentencex.segment(lang, line))
     found: list[str] = []
     begun = ""  # of a sentence whose end has not been found
-    position = 0
+    position = unbroken = 0  # from where to go on, and up to where there is no boundary
     while position < len(line):
         end = position + _SEGMENT
         space = line.rfind(" ", position, end)
         if end < len(line) and space > position:
             end = space + 1  # not inside a word
         parts = list(sentencex.segment(lang, line[position:end]))
+        while len(parts) > 1 and position + len(parts[0]) < unbroken:  # seen in part, a quotation has others inside
+            parts[:2] = [parts[0] + parts[1]]
         if end >= len(line):
             return [*found, begun + parts[0], *parts[1:]]
         if len(parts) > 1:  # the last one may go on
             found += [begun + parts[0], *parts[1:-1]]
             begun, position = "", end - len(parts[-1])
         else:
-            begun, position = begun + line[position:end], end
+            again = max(line.rfind(" ", position + 1, end - _OVERLAP) + 1, end - 2 * _OVERLAP)
+            again = again if again > position else end
+            begun, position, unbroken = begun + line[position:again], again, end
     return [*found, begun]
 
 

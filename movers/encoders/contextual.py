@@ -19,7 +19,7 @@ from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.checks import check_vectors, surface_vectors
 from movers.encoders.layers import Aggregation
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
-from movers.errors import InputError
+from movers.errors import InputError, TextError
 from movers.threads import SafeLock
 
 if TYPE_CHECKING:
@@ -254,9 +254,10 @@ class ContextualEncoder:
         for index, tokens in enumerate(documents):
             body = len(tokens.ids) - frame
             if body > room and truncation == "error":
-                raise InputError(
+                raise TextError(
                     f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} {limit}: "
-                    f"{texts[index][:60]!r}…"
+                    f"{texts[index][:60]!r}…",
+                    texts[index],
                 )
             if body > room and truncation == "cut":
                 documents[index] = _cut(tokens, len(self._prefix), room, len(self._suffix))
