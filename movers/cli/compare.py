@@ -1,4 +1,4 @@
-"""`movers compare`: whether two systems' scores differ by more than chance."""
+"""`movers compare`: significance tests between systems."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "compare",
         usage="movers compare SYSTEM SYSTEM … (-r FILE … | --sources FILE) [options]",
-        help="whether two systems' scores differ by more than chance",
-        description="Score two or more systems' texts and test the first against each of the others: paired bootstrap "
-        "and approximate randomization.",
+        help="test whether the scores of two systems differ significantly",
+        description="Score the outputs of two or more systems and compare the first with each of the others: paired "
+        "bootstrap and approximate randomization.",
         epilog="example: movers compare baseline.txt ours.txt --references references.txt --metric wms",
     )
-    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="file of a system's texts; at least two")
+    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
     add_compared_texts(parser)
     parser.add_argument(
         "--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=f"{METRIC_HELP} (default: wms)"
     )
     add_options(parser)
-    parser.add_argument("--exchanges", type=int, default=10_000, metavar="N", help="of the randomization test")
+    parser.add_argument(
+        "--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test"
+    )
     add_resampling(parser)
     parser.set_defaults(run=run)
 

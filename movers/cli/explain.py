@@ -1,4 +1,4 @@
-"""`movers explain`: what was matched with what, as a table, a picture, or a report of a whole file."""
+"""`movers explain`: the alignment of a pair as a table or picture, or a report on a whole file."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "explain",
         usage="movers explain METRIC (--prediction TEXT (--reference | --source) TEXT … | --file FILE) [options]",
-        help="show what was matched with what: a picture of a pair, or a report of a file",
-        description="Score a prediction and show what was matched with what, or score a file and report on it.",
-        epilog="Without -o the strongest flows are printed. A file (.jsonl, .json, .csv, .tsv, .parquet) has columns "
-        "of predictions and of references or sources; -o report.html gets the distribution of scores, the ten best "
-        "and worst rows with their pictures, and the rows that were empty, cut or unfiltered.",
+        help="show the alignment of a pair, or write a report on a file",
+        description="Score a prediction and show its alignment, or score a file and write a report.",
+        epilog="Without -o the largest flows are printed. With --file (.jsonl, .json, .csv, .tsv or .parquet with "
+        "columns of predictions and of references or sources), -o report.html receives the distribution of scores, the "
+        "ten best and worst rows with their alignments, and the rows that were empty, truncated or unfiltered.",
     )
     parser.add_argument("metric", metavar="METRIC", help=f"NAME or NAME[key=value,…]. Metrics: {', '.join(METRICS)}")
-    parser.add_argument("--prediction", metavar="TEXT", help="the text to score")
-    parser.add_argument("--reference", metavar="TEXT", action="append", default=[], help="may be repeated")
-    parser.add_argument("--source", metavar="TEXT", action="append", default=[], help="the document; may be repeated")
-    parser.add_argument("--file", metavar="FILE", help="a file of rows, for a report")
+    parser.add_argument("--prediction", metavar="TEXT", help="text to score")
+    parser.add_argument("--reference", metavar="TEXT", action="append", default=[], help="reference text; repeatable")
+    parser.add_argument("--source", metavar="TEXT", action="append", default=[], help="source document; repeatable")
+    parser.add_argument("--file", metavar="FILE", help="file to report on")
     for name in ("prediction", "reference", "source"):
         parser.add_argument(f"--{name}-column", metavar="NAME", help=f"column of the {name}s in --file")
     add_options(parser)
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def lines_of(explanation: Explanation) -> list[str]:
-    """Score and strongest flows as text."""
+    """Score and largest flows as text."""
     lines = [f"{explanation.signature} = {explanation.score:.4g}"]
     lines += [f"  {name}: {value:.4g}" for name, value in explanation.numbers.items()]
     lines += [f"  {flag}" for flag in explanation.flags]
@@ -99,7 +99,7 @@ def _cut(text: str, width: int = 44) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """Predictions and what they are compared with, read again each time they are iterated over."""
+    """Predictions with their references or sources, read anew on every iteration."""
 
     predictions: Texts
     others: TextGroups

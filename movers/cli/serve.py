@@ -1,4 +1,4 @@
-"""`movers serve`: a page in the browser to try the metrics on."""
+"""`movers serve`: a web page to try the metrics."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "serve",
-        help="serve a page to try the metrics on",
-        description="Serve a page to try the metrics on, with an API endpoint per metric. Needs gradio.",
+        help="serve a web page and API for the metrics",
+        description="Serve a web page to try the metrics, with an API endpoint per metric. Needs gradio.",
     )
     parser.add_argument("--metrics", metavar="NAME,…", help=f"default: all of {', '.join(METRICS)}")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")

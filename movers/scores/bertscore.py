@@ -17,7 +17,7 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -29,14 +29,14 @@ from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, check_size, run
-from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.engine import Comparison, check_size, run
+from movers.scores.options import References, documented, option
+from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import check_language
 from movers.threads import CELLS
 from movers.transport import assignment, emd, greedy, unit_rows
-from movers.weights import Corpus, Tables, choose_weights, warn_no_mass, weigh
+from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
 __all__ = [
     "BertScoreEmd",
@@ -117,39 +117,39 @@ class BertScoreOptions(TokenOptions):
     """Options of `bertscore_hungarian` and `bertscore_emd`, with the names that evaluate's bertscore has for some."""
 
     weights: Literal["norm", "uniform", "idf"] | None = option(
-        None, "mass of a token: vector norm (default of `bertscore_emd`), equal (of `bertscore_hungarian`), or IDF"
+        None, "mass of a token: vector norm (default of `bertscore_emd`), uniform (`bertscore_hungarian`) or IDF"
     )
     idf: object = option(
         None,
-        "table of inverse document frequencies; True or `corpus` counts the references of this call, for both sides",
+        "IDF table for both sides; True or `corpus` computes it from the references of this call",
         values="True, False, 'corpus', path, IdfTable or None",
     )
     layer: object = option(
         "last",
-        "which hidden states give a token its vector (0 = embeddings, negative from the end)",
+        "layer of the token vectors (0 = embeddings, negative from the end), or how layers are aggregated",
         values="'last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6')",
     )
-    alignment: Literal["optimal", "greedy"] = option("optimal", "`greedy` gives plain BERTScore from the same vectors")
+    alignment: Literal["optimal", "greedy"] = option(
+        "optimal", "`greedy` is the original BERTScore on the same vectors"
+    )
     greedy_special: bool = option(
-        True, "whether special tokens can be matched in a greedy alignment, as in the `bert-score` package"
+        True, "whether special tokens can be matched in a greedy alignment, as in the package `bert-score`"
     )
     rescale_with_baseline: bool = option(False, "evaluate's name for `rescale`", alias_of="rescale")
     baseline_path: object = option(
         None,
-        "evaluate's name for the file of `rescale`; one in the `bert-score` package's format serves greedy alignments",
+        "evaluate's name for the file of `rescale`; greedy alignments also read the format of the package `bert-score`",
         values="path or None",
         alias_of="rescale",
     )
-    lang: str | None = option(
-        None, "language code, as evaluate's bertscore takes it; the default encoder knows English"
-    )
+    lang: str | None = option(None, "language code, as in evaluate's bertscore; the default encoder is for English")
     model_type: object = option(None, "evaluate's name for `model`", values="as model", alias_of="model")
     num_layers: object = option(None, "evaluate's name for `layer`", values="int or None", alias_of="layer")
     nthreads: int | None = option(None, "evaluate's name for `threads`", alias_of="threads")
     verbose: bool = option(False, "evaluate's name for `progress`", alias_of="progress")
-    batch_size: int | None = option(None, "accepted; batches are formed by tokens, see `batch_tokens`")
-    all_layers: bool = option(False, "accepted if False; ask for one layer at a time")
-    use_fast_tokenizer: bool = option(True, "accepted; tokenizers are always the fast ones")
+    batch_size: int | None = option(None, "ignored; batches are formed by tokens, see `batch_tokens`")
+    all_layers: bool = option(False, "only False is accepted; request one layer at a time")
+    use_fast_tokenizer: bool = option(True, "ignored; fast tokenizers are always used")
 
     presets = {"paper": {}}  # the defaults are the paper's
 
@@ -190,40 +190,16 @@ class BertScoreOptions(TokenOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertScore(PairMetric[TokenText]):
+class BertScore(TokenMetric):
     """What both metrics share; a subclass says how tokens are aligned."""
 
     options: BertScoreOptions
-    reader: TokenReader
     options_class = BertScoreOptions
 
     @staticmethod
     @abc.abstractmethod
     def optimal_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
         """Precision, recall and the alignment T (m, k)."""
-
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return self.reader.static
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return self.reader.read(texts)
-
-    def was_cut(self, text: TokenText) -> bool:
-        return text.cut
-
-    def has_unknown(self, text: TokenText) -> bool:
-        return text.has_unknown
-
-    def idf_tables(self) -> Tables | None:
-        return self.reader.tables
-
-    def reading_whole(self) -> Self:
-        return replace(self, reader=self.reader.reading_whole())
 
     def table_row(self) -> int | None:
         encoder, layer = self.reader.encoder, self.reader.aggregation

@@ -18,7 +18,7 @@ Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -29,14 +29,14 @@ from movers.encoders.layers import Kernel, parse_aggregation
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
 from movers.scores.bertscore import f1_of, greedy_scores
-from movers.scores.engine import Comparison, PairMetric, check_size, run
+from movers.scores.engine import Comparison, check_size, run
 from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.threads import CELLS
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Corpus, Tables, Weights, choose_weights, normalised, weigh
+from movers.weights import Corpus, Weights, choose_weights, normalised, weigh
 
 __all__ = ["MoverScore", "MoverScoreOptions", "moverscore", "n_grams"]
 
@@ -127,55 +127,59 @@ _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 class MoverScoreOptions(TokenOptions):
     """Options of `moverscore`."""
 
-    multi_ref: MultiRef = option("mean", "how the scores against several references become one")
+    multi_ref: MultiRef = option("mean", "how scores against several references are combined")
     weights: Weights | None = option(
-        None, "mass of a token: equal (the default; `uniform` and `count`), IDF, or vector norm"
+        None, "mass of a token: uniform (the default, same as `count`), IDF or vector norm"
     )
     variant: Literal["v1", "v2"] = option(
-        "v1", "the authors' first or second script: decides aggregation, distance and similarity where they are not set"
+        "v1", "the authors' first or second script: sets the defaults of `aggregation`, `distance` and `similarity`"
     )
     n_gram: object = option(
-        1, "size of the units; 'sentence' makes one unit of a text (the authors' SMD)", values="int or 'sentence'"
+        1,
+        "size of the n-grams; 'sentence' makes the whole text one unit (SMD in the paper)",
+        values="int or 'sentence'",
     )
     aggregation: object = option(
         None,
-        "how the layers of a token become one vector; `pmeans` for v1, `last` for v2",
+        "how the layers are aggregated into a token vector; default: `pmeans` for v1, `last` for v2",
         values="'pmeans', 'routing', 'last', 'mean', a layer number, several ('4+6') or None",
     )
-    routing_kernel: Kernel = option("gaussian", "kernel of `aggregation='routing'`")
-    distance: Distance | None = option(
-        None, "cost of moving one unit of mass; `sqeuclidean` for v1, `euclidean` for v2"
+    routing_kernel: Kernel = option(
+        "gaussian", "kernel of `aggregation='routing'`; `paper` is Algorithm 1 of A.2 to the letter"
     )
-    similarity: Similarity | None = option(None, "1 − d, 1 / (1 + d) or exp(−d); `one_minus` for v1, `inverse` for v2")
+    distance: Distance | None = option(
+        None, "transport cost between two vectors; default: `sqeuclidean` for v1, `euclidean` for v2"
+    )
+    similarity: Similarity | None = option(
+        None, "1 − d, 1 / (1 + d) or exp(−d); default: `one_minus` for v1, `inverse` for v2"
+    )
     alignment: Literal["soft", "hard"] = option(
-        "soft", "`hard` is the weighted greedy match (Prop. 1): precision, recall and F1 on these vectors"
+        "soft", "`hard` is the weighted greedy alignment (Prop. 1), with precision, recall and F1"
     )
     stopwords: object = option(None, "words to drop", values="'english', list of words or None")
     punctuation: Literal[True, False, "ascii"] = option(
-        True, "drop tokens of punctuation and symbols; `ascii` is the authors' rule (single ASCII marks)"
+        True, "drop punctuation and symbols; `ascii` drops only single ASCII marks, as the authors do"
     )
-    drop_subwords: bool = option(True, "keep only the first piece of a word")
-    normalize: bool = option(
-        True, "scale n-gram vectors to length 1, as the authors' scripts do; Eq. 1 as printed does not"
-    )
+    drop_subwords: bool = option(True, "keep only the first subword of a word")
+    normalize: bool = option(True, "scale n-gram vectors to length 1, as the authors' scripts do (Eq. 1 does not)")
     idf: object = option(
         None,
-        "table of inverse document frequencies, or one for each side: `corpus` counts the texts of this call; implies "
-        "weights by IDF",
+        "IDF table, or a pair for predictions and references: `corpus` computes them from the texts of this call; "
+        "implies IDF weights",
         values="'corpus', path, IdfTable, pair of them or None",
     )
     idf_tables: Literal["sides", "one"] = option(
-        "sides", "with `idf='corpus'`: predictions and references counted apart (the authors' scripts), or together"
+        "sides", "with `idf='corpus'`: one table per side (the authors' scripts) or one over all texts (the paper)"
     )
     powers: object = option(
         None,
-        "the p of `aggregation='pmeans'` (Eq. 4): whole numbers above zero, inf and -inf; -inf, 1, inf by default",
+        "exponents of the power means (Eq. 4): positive integers, inf and -inf; default: -inf, 1, inf",
         values="list of numbers or None",
     )
     average: Literal["scores", "distances"] = option(
         "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
     )
-    special_tokens: bool = option(True, "keep the tokenizer's special tokens as units")
+    special_tokens: bool = option(True, "include special tokens such as [CLS] and [SEP]")
 
     presets = {
         "paper": {
@@ -225,36 +229,12 @@ class MoverScoreOptions(TokenOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoverScore(PairMetric[TokenText]):
+class MoverScore(TokenMetric):
     """n-grams in context, moved at least cost."""
 
     options: MoverScoreOptions
-    reader: TokenReader
     filters: Filters
     options_class = MoverScoreOptions
-
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return self.reader.static
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return self.reader.read(texts)
-
-    def was_cut(self, text: TokenText) -> bool:
-        return text.cut
-
-    def has_unknown(self, text: TokenText) -> bool:
-        return text.has_unknown
-
-    def idf_tables(self) -> Tables | None:
-        return self.reader.tables
-
-    def reading_whole(self) -> Self:
-        return replace(self, reader=self.reader.reading_whole())
 
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
         """The n-grams of the kept tokens, or of all; None if there are none."""
@@ -293,7 +273,7 @@ class MoverScore(PairMetric[TokenText]):
         return comparison._replace(unfiltered=unfiltered)
 
     def _soft(self, first: Bag, second: Bag) -> Comparison:
-        """Eq. 3: the cost of the optimal plan."""
+        """Section 3.1: the WMD of two bags of n-grams, the cost of the optimal plan."""
         costs = pairwise_distances(
             first.units.vectors(), second.units.vectors(), self.options.distance or "sqeuclidean"
         )

@@ -101,20 +101,20 @@ class RunOptions(Options):
     """
 
     device: str | None = option(
-        "auto", "where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps` or a torch device"
+        "auto", "device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps` or any torch device"
     )
     dtype: Dtype = option(
-        "float32", "precision of a contextual model given by name; batches agree within 1e-6 in `float32` only"
+        "float32", "precision of a contextual model given by name; scores are batch-invariant (1e-6) in `float32` only"
     )
     batch_tokens: int | None = option(None, "tokens per batch of a contextual model, padding included")
-    threads: int | None = option(None, "threads that compare texts; all processors by default")
+    threads: int | None = option(None, "threads that compare texts; by default one per available processor")
     workers: int | None = option(
-        None, "processes that share the pairs, for static vectors; contextual models run in one process, with threads"
+        None, "worker processes, for static vectors; contextual models run in one process, with threads"
     )
-    progress: bool | None = option(None, "show a progress bar; by default on terminals only, after two seconds")
-    return_alignment: bool = option(False, "add `alignments`: which units were matched, with which mass and cost")
-    preset: str | None = option(None, "a name for several options at once; options given beside it win")
-    unescape: bool = option(False, "decode HTML entities (`&quot;`) before anything else, as people saw the texts")
+    progress: bool | None = option(None, "show a progress bar; by default only on a terminal, after two seconds")
+    return_alignment: bool = option(False, "add `alignments`: which units were matched, with their mass and cost")
+    preset: str | None = option(None, "sets several options at once; options given explicitly override it")
+    unescape: bool = option(False, "decode HTML entities such as `&quot;` first")
 
     def clean(self, text: str) -> str:
         """A text as the metric reads it."""
@@ -127,27 +127,27 @@ class PairOptions(RunOptions):
 
     model: object = option(
         "wordllama",
-        "encoder: a name, a file of word vectors, a spaCy pipeline, a transformers model by Hub id or folder",
+        "encoder: a known name, a word-vector file, a spaCy pipeline, or a transformers model by Hub id or folder",
         values="str, path, (model, tokenizer) or encoder",
     )
     idf: object = option(
         None,
-        "table of inverse document frequencies: `corpus` counts the references of this call; implies weights by IDF",
+        "IDF table: `corpus` computes it from the references of this call; implies IDF weights",
         values="'corpus', path, IdfTable or None",
     )
-    multi_ref: MultiRef = option("max", "how the scores against several references become one")
+    multi_ref: MultiRef = option("max", "how scores against several references are combined")
     truncation: Truncation = option(
-        "window", "texts longer than the window: read through overlapping windows, refused, or cut and counted"
+        "window", "texts longer than the window: read in overlapping windows, rejected, or truncated and counted"
     )
-    window: int | None = option(None, "tokens a contextual model reads at once; its own limit by default")
+    window: int | None = option(None, "tokens a contextual model reads at once; by default the model's own limit")
     rescale: object = option(
         False,
-        "map unrelated texts to 0 and equal texts to 1, by the shipped list of unrelated texts or by a file that "
-        "`movers baseline` wrote; scores of unrelated texts scatter around 0",
+        "rescale linearly so that unrelated texts score 0 on average and equal texts 1, with the built-in list of "
+        "unrelated texts or a file written by `movers baseline`",
         values="True, False or path",
     )
     max_cells: int = option(
-        25_000_000, "largest cost matrix to solve, in cells of about 42 bytes; larger pairs are refused with their row"
+        25_000_000, "largest cost matrix, in cells of about 42 bytes; larger pairs are an error that names the row"
     )
     shared_pass: SharedPass | None = option(
         None, "metrics given the same `movers.SharedPass` reuse one forward pass per text", values="SharedPass or None"
