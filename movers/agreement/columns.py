@@ -29,9 +29,15 @@ COEFFICIENT_TITLES: dict[Coefficient, str] = {
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
-def check_resampling(n_resamples: int, **shares: float) -> None:
-    """``n_resamples`` must be a whole number above zero, every named share (a confidence, an alpha) inside 0–1."""
+_MOST_RESAMPLES = 10_000_000  # whose outcomes fit in memory
+
+
+def check_resampling(n_resamples: int, seed: int = 0, **shares: float) -> None:
+    """``n_resamples`` and ``seed`` must be numbers to draw with, each share (a confidence, an alpha) inside 0–1."""
     check_positive("agreement", "n_resamples", n_resamples, none_allowed=False)
+    if n_resamples > _MOST_RESAMPLES:
+        raise InputError(f"agreement: n_resamples: expected at most {_MOST_RESAMPLES:,}, but got {n_resamples:,}")
+    check_positive("agreement", "seed", seed, none_allowed=False, least=0)
     for name, share in shares.items():
         if not 0.0 < share < 1.0:
             raise InputError(f"agreement: {name}: expected a number between 0 and 1, both excluded, but got {share}")
