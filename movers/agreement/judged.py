@@ -12,8 +12,8 @@ All datasets use one format. Every text is a row with
     name → number, or null if there is none (a name whose values are all texts, such as corrections, is not a score; it
     is kept as the field ``scores.<name>``);
 
-and optionally ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts at summary level),
-``lp`` (language pair), ``split``, or anything else. :mod:`movers.agreement.readers` reads datasets from files,
+and optionally ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts at summary
+level), ``lp`` (language pair), ``split``, or anything else. :mod:`movers.agreement.readers` reads datasets from files,
 :mod:`movers.agreement.hub` from the Hub.
 """
 

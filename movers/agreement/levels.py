@@ -170,8 +170,8 @@ def mean_over_groups(parts: Sequence[Agreement], confidence: float, rng: np.rand
 
     In a small group, resampling is biased: drawing a text twice creates a tie, and resamples with a constant column
     have no coefficient. The replicates are then not centred on the group's coefficient, and because the mean over many
-    groups has little variance, its interval could exclude its own estimate. So each group's replicates are centred on the
-    group's coefficient, and undefined ones are replaced by random other replicates of the group.
+    groups has little variance, its interval could exclude its own estimate. So each group's replicates are centred on
+    the group's coefficient, and undefined ones are replaced by random other replicates of the group.
     """
     defined = [part for part in parts if not any(math.isnan(found.value) for found in part.coefficients.values())]
     used = defined or parts  # if no group has a coefficient, the mean is undefined
