@@ -1,4 +1,4 @@
-"""Are two systems' scores of the same texts significantly different?"""
+"""Significance tests between systems on the same texts."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def compare_systems(
 ) -> SystemComparison:
     r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization.
 
-    The bootstrap's replicates :math:`d^*` of the difference scatter around the observed :math:`d`; moved to scatter
-    around 0 they show what differences chance makes, so
+    The bootstrap replicates :math:`d^*` of the difference, centred on 0 instead of the observed :math:`d`, estimate its
+    distribution under the null hypothesis, so
     :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
     itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
 
     Approximate randomization exchanges the two systems' scores of random texts; its p-value is the share of exchanges
-    after which the means differ at least as much as they do (two-sided, what was observed counts as one exchange). If
+    after which the means differ at least as much as observed (two-sided, the observation counts as one exchange). If
     all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
 
     Examples
@@ -92,7 +92,7 @@ def compare_systems(
 
 @dataclass(frozen=True)
 class SystemTest:
-    """One metric's comparison of two systems, with their names and the metric's signature."""
+    """Comparison of two systems by one metric, with their names and the signature."""
 
     metric: str
     a: str
@@ -122,7 +122,7 @@ def compare_texts(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[SystemTest]:
-    """Score several systems' texts with every metric, and compare the first system with each of the others.
+    """Score the texts of several systems with every metric, and compare the first system with each of the others.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def compare_texts(
         Name → texts, at least two; names and order are kept, the first system is A of every comparison.
     calls : sequence of MetricCall
     references, sources : n texts, or n lists of texts, optional
-        What the metrics compare with.
+        References or sources of the texts.
     alpha : float
         A system is better if both tests give p < alpha.
     n_resamples, n_exchanges, confidence, seed
@@ -157,7 +157,7 @@ def compare_texts(
         if (needed := compared_with(call.name)) not in groups:
             raise InputError(f"compare: {call.label}: expected {needed} to compare with, but got none")
     nothing: list[list[str]] = [[]] * n
-    # All systems in one set, so that references are read and encoded once.
+    # All systems together, so that references are encoded once.
     judged = JudgedSet(
         "compare",
         tuple(

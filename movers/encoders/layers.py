@@ -1,4 +1,4 @@
-r"""Many layers → one vector a token.
+r"""Aggregation of layers into one vector per token.
 
 `hidden_states` of a transformer are numbered from 0 (the embeddings) to L; a negative number counts from the end.
 """
@@ -35,11 +35,11 @@ _LAST_LAYERS = 5  # Zhao et al. 2019, section 3.3
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How the layers of a token become one vector; hashable, so that it can name entries of a cache.
+    """How layers are aggregated into a token vector; hashable, as part of cache keys.
 
-    `pmeans` and `routing` (Zhao et al. 2019) see the last five layers, `mean` is the plain mean of all hidden states
-    (as Clark et al. 2019 do with ELMo), `last` is the last one, `layer` the one whose number is given, and `join` puts
-    several layers, each scaled to length 1, side by side.
+    `pmeans` and `routing` (Zhao et al. 2019) read the last five layers, `mean` is the mean of all hidden states (as
+    Clark et al. 2019 do with ELMo), `last` is the last layer, `layer` the one with the given number, and `join`
+    concatenates several layers, each scaled to length 1.
     """
 
     kind: Literal["pmeans", "routing", "last", "mean", "layer", "join"]
@@ -58,7 +58,7 @@ class Aggregation:
         return f"routing-{self.kernel}" if self.kind == "routing" else self.kind
 
     def needed(self, states: int) -> list[int]:
-        """Numbers of the hidden states it reads, of `states` = L + 1 there are.
+        """Indices of the hidden states it reads, out of `states` = L + 1.
 
         >>> Aggregation("pmeans").needed(7), Aggregation("layer", -2).needed(7)
         ([2, 3, 4, 5, 6], [5])
@@ -95,7 +95,7 @@ def _state(number: int, states: int) -> int:
 
 
 def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian", powers: object = None) -> Aggregation:
-    """An option's value as an Aggregation.
+    """Parse the value of an option.
 
     >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
     ['pmeans', '5', '4+6', '4+6']
@@ -133,10 +133,7 @@ def _powers(metric: str, powers: object) -> tuple[float, ...]:
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
-    """Vectors scaled to length 1; zero vectors stay zero.
-
-    Lengths whose squares could overflow or vanish in float32 are computed in double precision.
-    """
+    """Scale vectors to length 1; zero vectors stay zero. Extreme norms are in float64: squares do not overflow."""
     import torch
 
     lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True)
@@ -147,7 +144,7 @@ def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
 
 
 def join(layers: Sequence[torch.Tensor]) -> torch.Tensor:
-    """(n, L·d) unit vectors: the L layers (n, d), each scaled to length 1, side by side.
+    """Concatenate the L layers (n, d), each scaled to length 1, into (n, L·d) unit vectors.
 
     The cosine distance of two such vectors is the mean of the layers' own cosine distances.
     """
@@ -161,18 +158,18 @@ def pmeans(layers: Sequence[torch.Tensor], powers: tuple[float, ...] = DEFAULT_P
 
     .. math:: h^{(p)} = \left( \frac{z_1^p + \dots + z_L^p}{L} \right)^{1/p}
 
-    element by element: the mean for p = 1, the minimum and the maximum for p = ∓∞. An odd root keeps its sign.
+    elementwise: the mean for p = 1, the minimum and the maximum for p = ∓∞. The root keeps the sign.
 
     Parameters
     ----------
     layers : L matrices (n, d)
         Hidden states; each vector is scaled to length 1 first, as the authors do.
     powers : K numbers
-        ∞, −∞, or whole numbers above zero.
+        ∞, −∞, or positive integers.
 
     Returns
     -------
-    (n, K·d) : the means side by side.
+    (n, K·d) : the concatenated means.
     """
     import torch
 
@@ -192,11 +189,11 @@ def pmeans(layers: Sequence[torch.Tensor], powers: tuple[float, ...] = DEFAULT_P
 
 
 def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 20) -> torch.Tensor:
-    r"""Algorithm 1 of Zhao et al. 2019, appendix A.2, literally, with the Gaussian kernel :math:`k(x) = e^{-x/2}`.
+    r"""Algorithm 1 of Zhao et al. 2019, appendix A.2, as printed, with the Gaussian kernel :math:`k(x) = e^{-x/2}`.
 
     It differs from `routing` in the denominator, :math:`v \leftarrow \sum_l \gamma_l k'_l z_l / \sum_l k'_l`, and in
     the loss, :math:`\log \sum_l \gamma_l k_l`. The paper leaves open where v starts (here: the mean of the layers),
-    the step size (1), the tolerance (1e-6) and how many rounds there may be (20).
+    the step size (1), the tolerance (1e-6) and the maximum number of rounds (20).
 
     Parameters
     ----------
@@ -217,7 +214,7 @@ def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 
         gamma = torch.softmax(gamma, dim=0)
         slope = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
         moved = ((gamma * slope).unsqueeze(-1) * unit).sum(dim=0) / slope.sum(dim=0).unsqueeze(-1)
-        # A token that has come to rest stays, so that its vector does not depend on the others in the batch.
+        # Converged tokens are frozen, so that a vector does not depend on the other tokens in the batch.
         value = torch.where(moving.unsqueeze(-1), moved, value)
         kernel = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
         gamma = torch.where(moving, gamma + step * kernel, gamma)
@@ -230,7 +227,7 @@ def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 
 
 
 def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0, rounds: int = 20) -> torch.Tensor:
-    r"""Mode-seeking aggregation over layers (Zhao et al. 2019, appendix).
+    r"""Aggregation of layers by routing, a mean-shift procedure with normalised weights (Zhao et al. 2019, A.2).
 
     With :math:`z_l` the token's unit vector in layer l, :math:`v` starts as their mean and :math:`\gamma_l` as 0;
     every round takes
@@ -272,7 +269,7 @@ def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0
         total = mass.sum(dim=0)
         moved = (mass.unsqueeze(-1) * unit).sum(dim=0) / total.clamp_min(1e-12).unsqueeze(-1)
         moved = torch.where((total > 0).unsqueeze(-1), moved, mean)
-        # A token that has come to rest stays, so that its vector does not depend on the others in the batch.
+        # Converged tokens are frozen, so that a vector does not depend on the other tokens in the batch.
         value = torch.where(moving.unsqueeze(-1), moved, value)
         square = (value - unit).square().sum(dim=-1)
         strength = torch.exp(-square / 2) if kernel == "gaussian" else (1 - square).clamp_min(0)

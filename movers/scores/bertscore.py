@@ -1,14 +1,14 @@
-r"""BERTScore with optimal alignments (Jin & Gildea 2022), and the greedy one (Zhang et al. 2020).
+r"""BERTScore with optimal alignments (Jin & Gildea 2022), and the original greedy one (Zhang et al. 2020).
 
 With :math:`C_{ij} = 1 - \cos(\hat y_i, y_j)` between m hypothesis and k reference tokens, and
 :math:`\tilde C = 1 - C`:
 
-- `bertscore_hungarian`, :math:`F_{disc}`: T is the one-to-one alignment of least cost (Eq. 1), and
+- `bertscore_hungarian`, :math:`F_{disc}`: T is the one-to-one alignment of minimum cost (Eq. 1), and
   :math:`P = \frac1m \sum_{ij} T_{ij} \tilde C_{ij}`, :math:`R = \frac1k \sum_{ij} T_{ij} \tilde C_{ij}` (Eq. 2);
 - `bertscore_emd`, :math:`F_{cont}`: T is the transport plan between masses h and r (vector norms, each side
   normalised to sum 1; Eq. 3), and :math:`P = \frac1m \sum_i \frac{1}{h_i} \sum_j T_{ij} \tilde C_{ij}`,
   :math:`R = \frac1k \sum_j \frac{1}{r_j} \sum_i T_{ij} \tilde C_{ij}` (Eq. 4, 5);
-- greedy: every token takes its best partner, :math:`P = \sum_i w_i \max_j \tilde C_{ij} / \sum_i w_i`.
+- greedy: every token is aligned with its most similar one, :math:`P = \sum_i w_i \max_j \tilde C_{ij} / \sum_i w_i`.
 
 References: L. Jin, D. Gildea. Rewarding Semantic Similarity under Optimized Alignments for AMR-to-Text Generation.
 ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore. ICLR 2020.
@@ -58,12 +58,12 @@ Floats = NDArray[np.float64]
 
 
 def f1_of(precision: float, recall: float) -> float:
-    """Harmonic mean; 0 where precision or recall is not above 0 (their quotient would have no lower bound)."""
+    """Harmonic mean; 0 if precision or recall is not positive, where the harmonic mean is unbounded below."""
     return 2.0 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
 
 
 def greedy_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
-    """Precision and recall where every token takes its best partner, and what moves for the precision, T (m, k).
+    """Precision and recall of the greedy alignment, and the alignment T (m, k) behind the precision.
 
     >>> precision, recall, _ = greedy_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2), np.ones(2))
     >>> precision, recall
@@ -95,7 +95,7 @@ def hungarian_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, f
 
 
 def emd_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
-    """Eq. 3–5: precision, recall and the plan T (m, k). Tokens of zero mass are left out of sums, m and k."""
+    """Eq. 3–5: precision, recall and the plan T (m, k). Tokens of zero mass do not count in the sums, m and k."""
     rows, columns = np.flatnonzero(a > 0), np.flatnonzero(b > 0)
     kept = similarity[np.ix_(rows, columns)]
     h, r = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
@@ -114,7 +114,7 @@ def emd_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, 
 
 @dataclass(frozen=True, kw_only=True)
 class BertScoreOptions(TokenOptions):
-    """Options of `bertscore_hungarian` and `bertscore_emd`, with the names that evaluate's bertscore has for some."""
+    """Options of `bertscore_hungarian` and `bertscore_emd`, including the names of evaluate's bertscore."""
 
     weights: Literal["norm", "uniform", "idf"] | None = option(
         None, "mass of a token: vector norm (default of `bertscore_emd`), uniform (`bertscore_hungarian`) or IDF"
@@ -154,7 +154,7 @@ class BertScoreOptions(TokenOptions):
     presets = {"paper": {}}  # the defaults are the paper's
 
     def settle(self, metric: str) -> Self:
-        """Evaluate's names translated."""
+        """Translate the names of evaluate's bertscore."""
         if self.all_layers:
             raise InputError(f"{metric}: all_layers: expected False; ask for one layer at a time")
         if self.lang is not None:
@@ -191,7 +191,7 @@ class BertScoreOptions(TokenOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BertScore(TokenMetric):
-    """What both metrics share; a subclass says how tokens are aligned."""
+    """Base of both metrics; a subclass defines the alignment."""
 
     options: BertScoreOptions
     options_class = BertScoreOptions
@@ -208,10 +208,10 @@ class BertScore(TokenMetric):
         return layer.needed(encoder.states)[0]
 
     def extra(self) -> dict[str, object]:
-        return {"hashcode": self.signature}  # as evaluate's bertscore calls it
+        return {"hashcode": self.signature}  # the name in evaluate's bertscore
 
     def bag(self, text: TokenText, side: Side) -> Bag:
-        """The tokens with unit vectors and their masses, not normalised; special ones are matched at most."""
+        """Tokens with unit vectors and masses (not normalised); special tokens can be matched but have no mass."""
         found = text.bags.get((side, True))
         if found is None:
             matched = self.options.alignment == "greedy" and self.options.greedy_special
@@ -288,7 +288,7 @@ class BertScoreEmd(BertScore):
 
 @documented(BertScoreOptions)
 def bertscore_hungarian(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """BERTScore with the optimal one-to-one alignment (F_disc): a token counts once, however often it is repeated.
+    """BERTScore with the optimal one-to-one alignment (F_disc): every token is matched at most once.
 
     Parameters
     ----------
@@ -299,8 +299,8 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
     Returns
     -------
     dict
-        `score` (mean of `scores`), `scores` = `f1`, `precision`, `recall` (lists), `signature` = `hashcode`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
+        `score` (mean of `scores`), `scores` = `f1`, `precision`, `recall` (lists), `distances`, `signature` =
+        `hashcode`, `n_empty`, `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
 
 @documented(BertScoreOptions)
 def bertscore_emd(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """BERTScore with the optimal one-to-many alignment (F_cont): token mass, by default the vector norm, is moved.
+    """BERTScore with the optimal one-to-many alignment (F_cont): transport of token mass, by default the vector norm.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ BagDistance = Literal["euclidean", "cosine"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClarkOptions(PairOptions):
-    """What `wms`, `sms` and `swms` share."""
+    """Options shared by `wms`, `sms` and `swms`."""
 
     stopwords: object = option(
         "auto",
@@ -71,7 +71,9 @@ class ClarkOptions(PairOptions):
     def settle(self, metric: str) -> Self:
         parse_aggregation(metric, self.layer)
         number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
-        auto = isinstance(self.temperature, str) and self.temperature == "auto"  # an array would compare its items
+        auto = (
+            isinstance(self.temperature, str) and self.temperature == "auto"
+        )  # comparing an array would give an array
         if not auto and not (number and 0 < float(str(self.temperature)) < math.inf):
             raise InputError(
                 f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
@@ -83,7 +85,7 @@ class ClarkOptions(PairOptions):
         return self
 
     def reading_fields(self) -> dict[str, object]:
-        """What a signature says of how texts are read and compared."""
+        """Signature fields: how texts are read and compared."""
         fields: dict[str, object] = {
             "stop": name_stop_words(self.stopwords, self.lang),
             "punct": "drop" if self.punctuation else "keep",
@@ -96,7 +98,7 @@ class ClarkOptions(PairOptions):
         return fields | {"html": "decoded"} if self.unescape else fields
 
     def unit_fields(self, encoder: str | None) -> dict[str, object]:
-        """What a signature says of the bag's units; `encoder` names what gives sentences their vectors."""
+        """Signature fields: units of the bag; `encoder` identifies the sentence encoder, if any."""
         raise NotImplementedError
 
     def rules(self) -> WordRules:
@@ -126,7 +128,7 @@ class WmsOptions(ClarkOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceOptions(ClarkOptions):
-    """What `sms` and `swms` share."""
+    """Options shared by `sms` and `swms`."""
 
     sentence_weights: Literal["count", "uniform", "idf"] = option(
         "count", "mass of a sentence: its number of kept words (Eq. 4), uniform, or the sum of its words' IDF"
@@ -161,7 +163,7 @@ class SwmsOptions(SentenceOptions):
     )
 
     def settle(self, metric: str) -> Self:
-        # A table that the sentences use need not serve the words as well.
+        # The sentences may use the table without the words doing so.
         given = self.weights or ("idf" if self.idf is not None else None)
         uses = given == "idf" or self.sentence_weights == "idf"
         choose_weights(metric, "idf" if uses else given, self.idf, "count")
@@ -172,7 +174,7 @@ class SwmsOptions(SentenceOptions):
 
 
 def sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> ContextualEncoder | None:
-    """The encoder that gives sentences their vectors, if the options name one."""
+    """The sentence encoder, if the options name one."""
     if options.sentence_encoder is None:
         return None
     encoder = load_encoder(options.sentence_encoder, device=options.device, dtype=options.dtype)

@@ -30,6 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SCORE = ["score", "wms", "-p", "p.txt", "-r", "r.txt", "-q"]
 COMPARE = ["compare", "p.txt", "c.txt", "-r", "r.txt"]
 CORRELATE = ["correlate", "--data", "judged.json", "--metrics", "wms"]
+TUNE = ["train", "encoder", "--data", "pairs.jsonl", "--task", "similarity", "-o"]
+TRAIN = ["train", "quality", "--data", "documents.jsonl", "--head", "fc", "--encoder", "wordllama", "-q", "-o"]
 PAIR = ["explain", "wms", "--prediction", "a", "--reference", "b"]
 
 
@@ -74,6 +76,10 @@ def test_no_command_writes_over_what_it_reads(failure: Failure, folder: Path, ar
         (["correlate", "--metrics", "wms", "--data", "unjudged.json"], "unjudged.json: expected scores by people"),
         (["serve", "--host", "999.1.1.1"], "serve: cannot listen on 999.1.1.1:7860: "),
         (["correlate", "--data", "wmt", "--metrics", "wms"], "source.de-en: cannot read it: 'utf-8'"),
+        ([*TUNE, "p.txt/run"], "train encoder: output: p.txt/run/work: cannot make this folder: Not a directory"),
+        ([*TUNE, "new", "--limit", "-1"], "train encoder: limit: expected a whole number above zero, but got -1"),
+        ([*TRAIN, "new", "--limit", "-1"], "train quality: limit: expected a whole number above zero, but got -1"),
+        ([*TRAIN, "new", "--vectors", "p.txt"], "cannot make this folder: Not a directory"),
         (["train", "encoder", "--data", "pairs.jsonl", "-o", "run", "--task", "similarity"], "run.json: expected"),
     ],
 )  # fmt: skip
@@ -90,6 +96,8 @@ def test_mistakes_end_in_one_line(
         Path(f"wmt/DAseg.newstest2016.{part}.de-en").write_bytes(b"\xe9\n" if part == "source" else b"1\n")
     rows = ({"sentence1": "a", "sentence2": "b", "score": number} for number in range(30))
     Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    texts = ({"document": f"Snow {number}. It melts.", "summary": f"Snow {number}."} for number in range(30))
+    Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts))
     Path("run/work").mkdir(parents=True)
     Path("run/work/run.json").write_text("[1]")
     assert message in failure(*arguments)
