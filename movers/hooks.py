@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from movers.errors import InputError
+from movers.errors import InputError, warn_once
 from movers.registry import MetricSpec, MetricWithOptions, parse_metric, score_many
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def compute_metrics(
     """
     if isinstance(metrics, str):
         raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got one text: {metrics!r}")
+    if not isinstance(metrics, Iterable):
+        raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {type(metrics).__name__}")
+    if not callable(postprocess):
+        raise InputError(f"compute_metrics: postprocess: expected a function, but got {type(postprocess).__name__}")
     if not hasattr(tokenizer, "batch_decode"):
         came = type(tokenizer).__name__
         raise InputError(f"compute_metrics: tokenizer: expected one with batch_decode, but got {came}")
@@ -84,9 +88,9 @@ class ComputeMetrics:
         if "references" in compared_with:
             if eval_prediction.label_ids is None:
                 raise InputError("compute_metrics: expected labels, but the evaluation set has none")
-            batch["references"] = self._decode(_array(eval_prediction.label_ids))
+            batch["references"] = self._decode(self._checked("labels", _array(eval_prediction.label_ids)))
         if "sources" in compared_with:
-            batch["sources"] = self._decode(_array(_source_ids(eval_prediction)))
+            batch["sources"] = self._decode(self._checked("inputs", _array(_source_ids(eval_prediction))))
         for name, texts in batch.items():  # after decoding, so that nothing is kept of a batch that fails
             self.texts.setdefault(name, []).extend(texts)
         if not compute_result:
@@ -94,9 +98,27 @@ class ComputeMetrics:
         complete, self.texts = self.texts, {}
         return self._score(**complete)
 
+    def _checked(self, what: str, ids: np.ndarray) -> np.ndarray:
+        """Ids that a tokenizer made. Another tokenizer would leave out those that it does not know, without a word.
+
+        Predictions are not checked: many models have more outputs than their tokenizer has tokens.
+        """
+        try:
+            known = len(self.tokenizer)
+        except TypeError:  # a processor
+            return ids
+        if ids.size and np.issubdtype(ids.dtype, np.number) and ids.max() >= known:
+            raise InputError(
+                f"compute_metrics: tokenizer: expected the tokenizer that made the {what}, but they have the id "
+                f"{int(ids.max()):,}, and it has {known:,} tokens"
+            )
+        return ids
+
     def _decode(self, ids: np.ndarray) -> list[str]:
         if ids.ndim != 2:
             raise InputError(f"compute_metrics: expected token ids (rows, tokens), but got shape {ids.shape}")
+        if not np.issubdtype(ids.dtype, np.integer) and ids.size:
+            raise InputError(f"compute_metrics: expected token ids (whole numbers), but got dtype {ids.dtype}")
         padding = getattr(self.tokenizer, "pad_token_id", None) or 0
         decoded = self.tokenizer.batch_decode(np.where(ids < 0, padding, ids), skip_special_tokens=True)
         return [self.postprocess(text) for text in decoded]
@@ -135,4 +157,9 @@ def _best_tokens(predictions: object) -> np.ndarray:
     if isinstance(predictions, tuple | list) and len(predictions) and np.ndim(_array(predictions[0])) >= 2:
         predictions = predictions[0]  # encoder states and other outputs follow the logits
     array = _array(predictions)
-    return array.argmax(axis=-1) if array.ndim == 3 else array
+    if array.ndim != 3:
+        return array
+    best = array.argmax(axis=-1)
+    if np.isnan(np.take_along_axis(array, best[..., None], axis=-1)).any():  # the first NaN, if there is one
+        warn_once("compute_metrics: logits are not numbers (NaN): the scores are of texts that no model has written")
+    return best

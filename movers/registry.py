@@ -248,6 +248,8 @@ def parse_metric(text: MetricWithOptions) -> tuple[MetricSpec, dict[str, object]
     ('wms', {'stopwords': None, 'normalize': True})
     """
     if not isinstance(text, str):
+        if not isinstance(text, tuple | list) or len(text) != 2 or not isinstance(text[1], Mapping):
+            raise InputError(f"metric: expected NAME, NAME[key=value,…] or (NAME, options), but got {text!r:.60}")
         return find_metric(text[0]), dict(text[1])
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\[(.*)\])?\s*", text, flags=re.DOTALL)
     if match is None:

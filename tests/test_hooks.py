@@ -122,6 +122,23 @@ def test_token_ids_of_another_shape_are_told(tokenizer: Any) -> None:
         hook(prediction(np.array([1, 2, 3]), ids(tokenizer, OTHERS)))
 
 
+def test_ids_of_another_tokenizer_are_told(tokenizer: Any) -> None:
+    hook = compute_metrics(tokenizer, ["wms"])
+    for others in (np.array([[5, len(tokenizer)], [7, 8]]), np.array([[5, 2**40], [7, 8]])):
+        with pytest.raises(InputError, match="expected the tokenizer that made the labels, but they have the id"):
+            hook(prediction(np.array([[5, 6], [7, 8]]), others))
+    # many models have more outputs than tokens
+    assert hook(prediction(np.array([[5, 6, len(tokenizer) + 3]]), np.array([[5, 6]]))) == {"wms": 1.0}
+    for wrong in (np.array([[1.5, 2.0]]), np.array([["a", "b"]])):
+        with pytest.raises(InputError, match=r"expected token ids \(whole numbers\), but got dtype"):
+            hook(prediction(wrong, np.array([[5, 6]])))
+
+
+def test_logits_that_are_no_numbers_are_told(tokenizer: Any) -> None:
+    with pytest.warns(UserWarning, match="logits are not numbers"):
+        compute_metrics(tokenizer, ["wms"])(prediction(np.full((1, 3, 9), np.nan), np.array([[5, 6, 7]])))
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Which metrics
 
@@ -130,12 +147,14 @@ def test_token_ids_of_another_shape_are_told(tokenizer: Any) -> None:
     ("metrics", "message"),
     [
         ([], "expected at least one metric"),
+        (None, "expected a list of metrics, but got NoneType"),
+        ([3], r"metric: expected NAME, NAME\[key=value,…\] or \(NAME, options\), but got 3"),
         (["wsm"], "did you mean"),
         (["wms", "wms[normalize=true]"], "expected each metric once, but got wms, wms"),
         (["wms[n_gram=2]"], "wms: unknown option 'n_gram'"),
         ([("moverscore", {"variant": "v9"})], "moverscore: variant"),
     ],
-    ids=["none", "unknown", "twice", "option", "value"],
+    ids=["none", "no list", "number", "unknown", "twice", "option", "value"],
 )
 def test_wrong_metrics_and_options_are_refused_before_training(tokenizer: Any, metrics: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -266,6 +266,8 @@ def _aspect(metric: str, aspect: object, options: Mapping[str, object]) -> str |
 def _weights(metric: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:
     if isinstance(metric, str):
         return {metric: 1.0}
+    if not isinstance(metric, Sequence | Mapping):
+        raise InputError(f"reward: metric: expected a name, a list or weights by name, but got {metric!r:.60}")
     found = dict(metric) if isinstance(metric, Mapping) else {text: 1 / len(metric) for text in metric}
     numbers = [value for value in found.values() if isinstance(value, int | float) and not isinstance(value, bool)]
     if not found or len(numbers) < len(found) or not all(0 < value < math.inf for value in numbers):
