@@ -184,7 +184,6 @@ def start(command: Command, folder: Path) -> int:
         os.chdir(folder)
         os.environ.update(MOVERS_CACHE=str(folder / "cache"), TMPDIR=str(folder.parent / "tmp"), HF_HUB_OFFLINE="1")
         tempfile.tempdir = None
-        tqdm.set_lock(threading.RLock())  # its own is shared by forked processes, and stays shut if one is killed in it
         log = os.open(folder.parent / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
@@ -286,6 +285,8 @@ def main() -> int:
     import movers.rewards.training  # noqa: F401
 
     torch.set_num_threads(1)
+    # The lock that tqdm makes by itself is shared by forked processes, and stays shut if one is killed in it.
+    tqdm.set_lock(threading.RLock())
     chance = random.Random(given.seed)
     rows = []
     with tempfile.TemporaryDirectory(prefix="movers-kills-") as name:
