@@ -80,7 +80,7 @@ class Server:
                 break
             except httpx.TransportError:
                 time.sleep(0.5)
-        self.client = self.visitor("127.0.0.1").client
+        self.client: httpx.Client = self.visitor("127.0.0.1").client
 
     def visitor(self, address: str) -> Server:
         """The same server, asked from another address of this machine."""
