@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_positive
 from movers.io import write_file
 from movers.registry import find_metric
@@ -60,7 +60,10 @@ def compute_baseline(
         first, second = draw.sample(range(len(distinct)), 2)
         predictions.append(distinct[first])
         references.append(distinct[second])
-    result = chosen.function(predictions, references, **(options or {}))
+    try:
+        result = chosen.function(predictions, references, **(options or {}))
+    except RowError as error:
+        raise error.at(f"corpus: {predictions[error.row][:40]!r}") from None
     record: dict[str, object] = {
         "format": BASELINE_FORMAT,
         "metric": metric,

@@ -128,7 +128,7 @@ class IdfTable:
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
         except InputError:
             raise
-        except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
+        except (KeyError, TypeError, ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
             raise InputError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
 
     def check(self, metric: str, keys: Keys, tokenizer: str | None = None) -> None:

@@ -29,9 +29,15 @@ COEFFICIENT_TITLES: dict[Coefficient, str] = {
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
-def check_resampling(n_resamples: int, **shares: float) -> None:
-    """Check that ``n_resamples`` is a positive integer and every named share (confidence, alpha) is between 0 and 1."""
+_MOST_RESAMPLES = 10_000_000  # bounds the memory for their outcomes
+
+
+def check_resampling(n_resamples: int, seed: int = 0, **shares: float) -> None:
+    """Check ``n_resamples``, ``seed``, and that every named share (confidence, alpha) is between 0 and 1."""
     check_positive("agreement", "n_resamples", n_resamples, none_allowed=False)
+    if n_resamples > _MOST_RESAMPLES:
+        raise InputError(f"agreement: n_resamples: expected at most {_MOST_RESAMPLES:,}, but got {n_resamples:,}")
+    check_positive("agreement", "seed", seed, none_allowed=False, least=0)
     for name, share in shares.items():
         if not 0.0 < share < 1.0:
             raise InputError(f"agreement: {name}: expected a number between 0 and 1, both excluded, but got {share}")

@@ -238,7 +238,10 @@ def read_folder(folder: Path) -> Iterator[Placed]:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot read it: {error}") from None
 
 
 def _segment(where: str, name: str, pair: str, candidate: str, reference: str, human: str, **fields: str) -> Placed:

@@ -250,7 +250,7 @@ def correlate(
     check_choice("agreement", "level", level, LEVELS)
     for coefficient in coefficients:
         check_choice("agreement", "coefficients", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples, confidence=confidence)
+    check_resampling(n_resamples, seed, confidence=confidence)
     columns = stack({"human": human, "scores": scores})
     found = measure(
         columns,

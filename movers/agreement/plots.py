@@ -180,7 +180,8 @@ def plot_correlation_bars(
     axis.set_xticks(range(len(clusters)), [label or clusters[0][1] for label in labels], fontsize=8)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_ylabel(f"{COEFFICIENT_TITLES[coefficient]} ({rows[0].level} level), {rows[0].confidence:.0%} interval")
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    if named:
+        figure.legend(loc="outside right upper", fontsize=8, frameon=False)
     return figure
 
 
@@ -272,8 +273,16 @@ def save_plots(
             figures[f"systems_{safe}"] = plot_system_ranking(
                 metrics, human, systems, human_name=name, lower_is_better=lower, title=heading
             )
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return [write_figure(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
+
+
+def make_folder(folder: str | Path) -> None:
+    """A folder for plots; an error if there can be none."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"plots: {folder}: cannot make this folder: {error.strerror}") from None
 
 
 def write_figure(figure: Figure, path: Path, dpi: int = 150) -> Path:

@@ -257,7 +257,7 @@ def compare_correlations(
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
     check_choice("agreement", "level", level, LEVELS)
-    check_resampling(n_resamples, confidence=confidence)
+    check_resampling(n_resamples, seed, confidence=confidence)
     columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
     paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
     # Equal seeds: both metrics are bootstrapped on the same resamples.

@@ -64,7 +64,7 @@ def compare_systems(
     >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization
     (0.275, True, Randomization(p=0.125, n_resamples=16, exact=True))
     """
-    check_resampling(n_resamples, confidence=confidence)
+    check_resampling(n_resamples, seed, confidence=confidence)
     check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
     n = columns.shape[1]
@@ -143,6 +143,8 @@ def compare_texts(
     """
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
+    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     first, *others = systems
     texts = {name: check_texts("compare", name, own) for name, own in systems.items()}
     n = len(texts[first])

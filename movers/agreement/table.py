@@ -130,7 +130,7 @@ def agreement_table(
     """
     check_choice("agreement", "level", level, LEVELS)
     check_choice("agreement", "tested", tested, COEFFICIENTS)
-    check_resampling(n_resamples, confidence=confidence, alpha=alpha)
+    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
     if not metrics or not humans:
         raise InputError("agreement: metrics and humans: expected at least one list of scores each, but got none")
     for name in lower_is_better:

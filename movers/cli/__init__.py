@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TextIO
 
 from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
+from movers.cli.streams import discard_output, is_of_output, settle_streams
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -43,27 +44,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
-    arguments = _parser().parse_args(argv)
+    alone = argv is None
+    if alone:
+        settle_streams()
     try:
-        with _exit_when_terminated(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            code = int(arguments.run(arguments))
-            sys.stdout.flush()
-            return code
+        return _run(argv)
     except InputError as error:
         if os.environ.get("MOVERS_DEBUG"):
             raise
         print(f"movers: error: {printable(str(error))}", file=sys.stderr)
-        return _end(argv is None, 2)
+        return _end(alone, 2)
     except KeyboardInterrupt:
         print("movers: interrupted", file=sys.stderr)
-        return _end(argv is None, 130)
-    except SystemExit as exit:  # terminated
-        raise SystemExit(_end(argv is None, int(str(exit.code)))) from None
+        return _end(alone, 130)
+    except SystemExit as exit:  # terminated; or --help (0) or wrong usage (2), with nothing to wait for
+        code = int(str(exit.code))
+        raise SystemExit(_end(alone, code) if code > 2 else code) from None
     except BrokenPipeError:  # the reader closed the pipe: `movers … | head`
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still buffered
+        discard_output()
         return 141
+    except OSError as error:
+        if not is_of_output(error) or os.environ.get("MOVERS_DEBUG"):
+            raise
+        discard_output()
+        print(f"movers: error: standard output: cannot write it: {error.strerror}", file=sys.stderr)
+        return _end(alone, 2)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    """Parse the arguments, run the command, and flush what it printed."""
+    try:
+        arguments = _parser().parse_args(argv)
+        with _exit_when_terminated(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(arguments.run(arguments))
+    finally:
+        if not isinstance(sys.exception(), OSError):
+            sys.stdout.flush()
 
 
 def _end(alone: bool, code: int) -> int:

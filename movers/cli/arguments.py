@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal, NamedTuple, TextIO, TypeAlias
 
 from movers.errors import InputError, RowError
 from movers.io import TextGroups, Texts, check_output, printable, write_file
+from movers.io.writer import is_direct
 from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -85,6 +87,8 @@ def choose_metrics(
         else:
             raise InputError(f"metric: expected one of {', '.join(known)}, but got {name!r}{_hint(name, known)}")
         chosen.append(ChosenMetric(label, name, own))
+    if more and chosen and all(each.name not in METRICS for each in chosen):
+        raise InputError(f"{chosen[0].name}: expected no --set and no --model, but its own options in brackets")
     labels = [each.label for each in chosen]
     if not labels:
         raise InputError(f"metric: expected at least one metric, but got {text!r}")
@@ -121,6 +125,15 @@ def check_compared(command: str, arguments: argparse.Namespace, needed: Mapping[
             raise InputError(f"{command}: --{argument}: expected none, because {', '.join(needed)} would not read them")
         if getattr(arguments, option) is not None and not getattr(arguments, argument):
             raise InputError(f"{command}: --{option.replace('_', '-')}: expected --{argument} FILE beside it")
+
+
+def check_other_file(command: str, output: str | None, inputs: Iterable[tuple[str, str]]) -> None:
+    """What is written must be none of the files that are read; `inputs` are arguments with their files."""
+    if output is None or is_direct(output) or not os.path.exists(output):
+        return
+    for argument, path in inputs:
+        if os.path.exists(path) and os.path.samefile(output, path):
+            raise InputError(f"{command}: --output: expected another file than the {argument}, but got {output}")
 
 
 def row_in_file(error: RowError, predictions: Texts, compared: Mapping[str, TextGroups]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from movers.cli.arguments import Subparsers, add_options, options_of, say
+from movers.cli.arguments import Subparsers, add_options, check_other_file, options_of, say
 from movers.io import Texts, check_output
 from movers.registry import parse_metric
 
@@ -37,6 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.update(options_of(arguments))
     if arguments.output is not None:
         check_output(arguments.output)
+        check_other_file("baseline", arguments.output, [("corpus", arguments.corpus)])
     corpus = Texts(arguments.corpus, "corpus", arguments.corpus_column)
     record = compute_baseline(metric.name, list(corpus), options, arguments.pairs, arguments.seed)
     if arguments.output is None:

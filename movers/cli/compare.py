@@ -11,6 +11,7 @@ from movers.cli.arguments import (
     add_options,
     add_resampling,
     check_compared,
+    check_other_file,
     check_rows,
     choose_metrics,
     options_of,
@@ -57,9 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"compare: expected at least two files of systems' texts, but got {len(arguments.systems)}")
     if len(set(arguments.systems)) < len(arguments.systems):
         raise InputError("compare: expected different files, but got the same one twice")
+    if [*arguments.systems, *arguments.references, *arguments.sources].count("-") > 1:
+        raise InputError("compare: expected standard input (-) for one file only")
     if len(arguments.sources) > 1:
         raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
     check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in chosen})
+    read = {name: getattr(arguments, name) for name in ("systems", "references", "sources")}
+    check_other_file("compare", arguments.output, [(name, path) for name, paths in read.items() for path in paths])
     files = {path: Texts(path, "predictions", arguments.prediction_column) for path in arguments.systems}
     systems = {path: list(texts) for path, texts in files.items()}
     references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]

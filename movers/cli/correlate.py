@@ -6,7 +6,16 @@ import argparse
 import sys
 from dataclasses import replace
 
-from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, say, table_format
+from movers.cli.arguments import (
+    METRIC_HELP,
+    Subparsers,
+    add_resampling,
+    check_other_file,
+    choose_metrics,
+    print_table,
+    say,
+    table_format,
+)
 from movers.errors import InputError, RowError
 from movers.io import Texts
 
@@ -81,6 +90,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score a judged set with every metric and print the table."""
+    from movers.agreement.columns import check_resampling
     from movers.agreement.examples import examples_by_quartile, render_examples, render_statistics, text_statistics
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.readers import read_judged
@@ -89,11 +99,17 @@ def run(arguments: argparse.Namespace) -> int:
     from movers.agreement.table import agreement_table
 
     form = table_format(arguments)
+    read = [("data", arguments.data), *(("reference", path) for path in arguments.reference)]
+    check_other_file("correlate", arguments.output, read)
     if not arguments.metrics and not arguments.statistics:
         raise InputError("correlate: expected --metrics METRIC,… (or --statistics), but got none")
     chosen = choose_metrics(arguments.metrics, others=LEXICAL_METRICS) if arguments.metrics else []
     calls = [MetricCall(*metric) for metric in chosen]
     references = [" ".join(text.strip() for text in Texts(path, "references")) for path in arguments.reference]
+    for path, text in zip(arguments.reference, references, strict=True):
+        if not text.strip():
+            raise InputError(f"correlate: --reference: {path}: expected a text, but it is empty")
+    check_resampling(arguments.resamples, arguments.seed, confidence=arguments.confidence, alpha=arguments.alpha)
     judged = read_judged(arguments.data, split=arguments.split, where=arguments.where, references=references)
     # A reference that was judged among the candidates would be compared with itself.
     itself = [text for text in judged.texts if text.fields.get("is_reference") is True]
@@ -104,6 +120,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     names = _names(arguments.human) or judged.human_names()
     humans = {name: judged.human(name) for name in names}
+    if not humans:
+        raise InputError(f"{arguments.data}: expected scores by people, but no text has any")
+    if arguments.plots:
+        from movers.agreement.plots import make_folder
+
+        make_folder(arguments.plots)
     groups = judged.labels(arguments.group) if arguments.group else None
     documents = judged.labels(arguments.document_field) if arguments.level == "summary" else None
     systems = judged.labels(arguments.system_field) if arguments.level == "system" else None

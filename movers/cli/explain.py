@@ -52,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         if any(given.values()):
             raise InputError("explain: expected --file or the texts themselves, but got both")
         return _report(spec, options, arguments)
+    for name in given:
+        if getattr(arguments, f"{name}_column") is not None:
+            raise InputError(f"explain: --{name}-column: expected --file FILE beside it")
     argument = spec.compared_with.removesuffix("s")
     others = given[argument]
     if arguments.prediction is None or not others:
@@ -122,6 +125,9 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
             f"{table.path}: expected a file with columns (.jsonl, .csv, …), but it holds one text per line"
         )
     argument = spec.compared_with
+    unused = "source" if argument == "references" else "reference"
+    if getattr(arguments, f"{unused}_column") is not None:
+        raise InputError(f"explain: --{unused}-column: expected none, because {spec.name} would not read it")
     predictions = Texts(table, "predictions", arguments.prediction_column)
     others = TextGroups([Texts(table, argument, getattr(arguments, f"{argument[:-1]}_column"))])
     total = predictions.count()

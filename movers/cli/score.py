@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from movers.cli.arguments import (
     add_compared_texts,
     add_options,
     check_compared,
+    check_other_file,
     check_rows,
     choose_metrics,
     options_of,
@@ -28,7 +28,6 @@ from movers.cli.arguments import (
 from movers.cli.output import ScoreFile, check_scores, holds_records
 from movers.errors import InputError, RowError
 from movers.io import BlockFile, Table, TextGroups, Texts, open_blocks
-from movers.io.writer import is_direct
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
@@ -104,7 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("score: --address: expected --engine ray beside it")
     if arguments.percent and arguments.json:
         raise InputError("score: --percent: expected no --json, whose scores are from 0 to 1")
-    if arguments.alignment and not arguments.json and not holds_records(arguments.output):
+    aligned = any(metric.options.get("return_alignment") for metric in chosen)
+    if aligned and not arguments.json and not holds_records(arguments.output):
         raise InputError("score: --alignment: expected --json, or --output FILE.jsonl, .parquet, .arrow or .feather")
     if arguments.resume and (arguments.output is None or arguments.json):
         raise InputError("score: --resume: expected --output FILE, and no --json, which keeps all rows in memory")
@@ -241,11 +241,7 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
                     f"--prediction-column and --{argument[:-1]}-column choose columns"
                 )
     check_rows([(file.table.path, found.rows) for file, found in surveys.values()])
-    target = arguments.output
-    if target is not None and not is_direct(target) and os.path.exists(target):
-        for file, _ in surveys.values():
-            if os.path.exists(file.table.path) and os.path.samefile(target, file.table.path):
-                raise InputError(f"score: --output: expected another file than the {file.argument}, but got {target}")
+    check_other_file("score", arguments.output, [(file.argument, file.table.path) for file, _ in surveys.values()])
     digests = {name: f"sha256 {found.digest[:16]}" for name, (_, found) in surveys.items()}
     return _Inputs(predictions, compared, surveys["predictions"][1].rows, digests)
 

@@ -156,6 +156,12 @@ def _chosen(command: str, options: type[_Chosen], arguments: argparse.Namespace)
     return options.parse(command, {name: value for name, value in given.items() if value is not None})
 
 
+def _check_limit(command: str, limit: int | None) -> None:
+    from movers.inputs import check_positive
+
+    check_positive(command, "limit", limit)
+
+
 def _file_names(arguments: argparse.Namespace) -> list[dict[str, str]]:
     """File names for the training record, without folders, which may be private."""
     return [{"name": PureWindowsPath(name).name} for name in arguments.data]
@@ -168,6 +174,7 @@ def run_quality(arguments: argparse.Namespace) -> int:
     from movers.training import best_entry
 
     options = _chosen("train quality", TrainingOptions, arguments)
+    _check_limit("train quality", arguments.limit)
     pairs = read_pairs(
         arguments.data,
         source_column=arguments.source_column,
@@ -197,6 +204,7 @@ def run_encoder(arguments: argparse.Namespace) -> int:
     from movers.training import best_entry
 
     options = _chosen("train encoder", TuningOptions, arguments)
+    _check_limit("train encoder", arguments.limit)
     columns = {part: getattr(arguments, f"{part}_column") for part in ("first", "second", "target")}
     labels = None if arguments.labels is None else [name.strip() for name in arguments.labels.split(",")]
     bounds = (arguments.lowest, arguments.highest)

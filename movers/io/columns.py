@@ -27,12 +27,15 @@ def find_column(where: str, columns: Iterable[str], wanted: str | None, usual: S
     'candidate'
     """
     columns = list(columns)
+    shown = ", ".join(name if name and name == name.strip() else repr(name) for name in columns) or "(none)"
+    if len(columns) == 1 and any(sign in columns[0] for sign in ";\t|"):
+        shown = f"{columns[0]!r} alone: .csv has commas between cells, .tsv has tabs"
     found = [wanted] if wanted is not None else [name for name in usual if name in columns] or ["text"]
     if len(found) > 1:
-        raise InputError(f"{where}: expected {option} to choose one of the columns {', '.join(columns)}")
+        raise InputError(f"{where}: expected {option} to choose one of the columns {shown}")
     if found[0] not in columns:
         what = f"a column {wanted!r}" if wanted is not None else f"{option} to name a column"
-        raise InputError(f"{where}: expected {what}, but got the columns {', '.join(columns) or '(none)'}")
+        raise InputError(f"{where}: expected {what}, but got the columns {shown}")
     return found[0]
 
 

@@ -82,6 +82,8 @@ class Table:
     def __init__(self, path: str | Path, column: str | None = None) -> None:
         self.path = str(path)
         self._file = self.path
+        if not self.path:
+            raise InputError("expected the name of a file, but got an empty one")
         try:
             piped = self.path == "-" or is_open_file(self.path) or not stat.S_ISREG(os.stat(self.path).st_mode)
             if self.path != "-" and os.path.isdir(self.path):
@@ -180,6 +182,7 @@ class Table:
             raise InputError(f"{self.where(number)}: expected different keys in an object, but got {error}") from None
         except ValueError as error:  # also whole numbers of more than 4,300 digits
             shown = getattr(error, "msg", str(error).partition(";")[0])  # without a line number of its own
+            shown = shown.removesuffix(" starting at")
             raise InputError(f"{self.where(number)}: expected JSON, but got {text[start:][:40]!r}: {shown}") from None
 
     def _check_no_gap(self, blank: int) -> None:
@@ -249,6 +252,11 @@ class Table:
             except StopIteration:
                 break
             except csv.Error as error:
+                if "new-line character" in str(error):
+                    raise InputError(
+                        f"{self.where(number)}: expected lines that end in a line feed, but got a carriage return "
+                        f"alone; convert them: tr '\\r' '\\n' < {self.path}"
+                    ) from None
                 raise InputError(
                     f"{self.where(number)}: expected {self.kind.upper()} (quotes inside quoted cells are doubled), "
                     f"but got: {error}"

@@ -99,7 +99,10 @@ def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
     """Read a baseline file, written by `movers baseline` for the same options or in the format of `bert-score`."""
     if not os.path.isfile(file):
         raise InputError(f"{metric.name}: rescale: no such file: {file}")
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{metric.name}: rescale: {file}: cannot read it: {error}") from None
     if not text.lstrip().startswith("{"):
         return _read_table(metric, file, text)
     try:
@@ -109,7 +112,7 @@ def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
         names = [name for name in ("score", *_PARTS) if name in record]
         baseline = {name: float(record[name]) for name in names}
         made_for = read_signature(record["signature"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline` ({error!r})") from None
     _compare(metric, file, made_for)
     return baseline
@@ -130,6 +133,8 @@ def _compare(metric: AnyMetric, file: Path, made_for: Mapping[str, str]) -> None
 
 def _read_table(metric: AnyMetric, file: Path, text: str) -> dict[str, float]:
     """Read columns LAYER, P, R, F, for greedy alignments; the file does not name its model, so this is not checked."""
+    if not text.lstrip().startswith("LAYER,"):
+        raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline`")
     own = read_signature(metric.signature)
     state = metric.table_row()
     if own.get("align") != "greedy" or state is None:
