@@ -68,6 +68,7 @@ def split_sentences(text: str, lang: str = "en") -> list[str]:
 
 
 _SEGMENT = 4096  # characters; the segmenter takes quadratic time
+_OVERLAP = 200  # characters that are segmented again where no boundary was found: one may lie at the cut
 
 
 def _segment(line: str, lang: str) -> list[str]:
@@ -76,20 +77,24 @@ def _segment(line: str, lang: str) -> list[str]:
         return list(sentencex.segment(lang, line))
     found: list[str] = []
     begun = ""  # of a sentence whose end has not been found yet
-    position = 0
+    position = unbroken = 0  # where to continue, and up to where there is no boundary
     while position < len(line):
         end = position + _SEGMENT
         space = line.rfind(" ", position, end)
         if end < len(line) and space > position:
             end = space + 1  # not inside a word
         parts = list(sentencex.segment(lang, line[position:end]))
+        while len(parts) > 1 and position + len(parts[0]) < unbroken:  # seen in part, a quotation has others inside
+            parts[:2] = [parts[0] + parts[1]]
         if end >= len(line):
             return [*found, begun + parts[0], *parts[1:]]
         if len(parts) > 1:  # the last one may continue
             found += [begun + parts[0], *parts[1:-1]]
             begun, position = "", end - len(parts[-1])
         else:
-            begun, position = begun + line[position:end], end
+            again = max(line.rfind(" ", position + 1, end - _OVERLAP) + 1, end - 2 * _OVERLAP)
+            again = again if again > position else end
+            begun, position, unbroken = begun + line[position:again], again, end
     return [*found, begun]
 
 

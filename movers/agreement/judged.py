@@ -70,6 +70,10 @@ class JudgedSet:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def shown(self, text: JudgedText) -> str:
+        """A text as messages name it, so that it is found in the file that it comes from."""
+        return f"{self.name}: text {text.id!r} ({text.candidate[:40]!r})"
+
     def human_names(self) -> list[str]:
         """The names of the human scores, in order of first appearance."""
         return list(dict.fromkeys(name for text in self.texts for name in text.scores))
@@ -87,10 +91,10 @@ class JudgedSet:
 
     def labels(self, name: str) -> list[str]:
         """One field of every text (``system``, ``doc``, ``lp`` …) as text; a row without it is an error."""
-        for row, text in enumerate(self.texts):
+        for text in self.texts:
             if text.fields.get(name) is None:
                 known = ", ".join(text.fields) or "none"
-                raise InputError(f"{self.name}: row {row}: expected a field {name!r}, but got the fields {known}")
+                raise InputError(f"{self.shown(text)}: expected a field {name!r}, but got the fields {known}")
         return [_as_label(text.fields[name]) for text in self.texts]
 
     def where(self, *conditions: str) -> JudgedSet:

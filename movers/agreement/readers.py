@@ -19,6 +19,7 @@ from movers.agreement.hub import HUB_SETS, read_hub, read_sts_benchmark
 from movers.agreement.judged import JudgedSet
 from movers.errors import InputError
 from movers.io import Table, longest_line, read_packed, write_file
+from movers.io.reader import JSON, RepeatedKey
 
 __all__ = ["read_file", "read_judged", "write_judged"]
 
@@ -106,7 +107,11 @@ def _table(table: Table) -> Iterator[Placed]:
 def _topics(path: str, content: bytes) -> Iterator[Placed] | None:
     """The topics of one JSON object; None if it is something else, such as JSON Lines."""
     try:
-        topics = json.loads(content)
+        topics = JSON.decode(content.decode("utf-8-sig"))
+    except RepeatedKey as error:
+        raise InputError(f"{path}: expected different keys in an object, but got {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: expected JSON, but it is nested too deeply") from None
     except ValueError:
         return None
     if not all(isinstance(topic, dict) and "annotations" in topic for topic in topics.values()):

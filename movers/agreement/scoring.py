@@ -15,7 +15,7 @@ from movers.agreement.columns import rows_of_each
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS
 from movers.encoders.shared import SharedPass
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_options
 from movers.io import progress_bar
 from movers.registry import METRICS
@@ -23,7 +23,7 @@ from movers.scores import engine
 from movers.scores.options import PairOptions, RunOptions
 from movers.weights import Corpus
 
-__all__ = ["MetricCall", "Scored", "score_judged"]
+__all__ = ["MetricCall", "Scored", "compared_with", "score_judged"]
 
 # Rows per block.
 _BLOCK = 512
@@ -138,8 +138,8 @@ class _Run:
         known: Mapping[int, float],
         shared: SharedPass,
     ) -> _Run:
-        compared_with = _compared_with(call.name)
-        others = [_texts_to_compare_with(text, compared_with) for text in judged.texts]
+        argument = compared_with(call.name)
+        others = [_texts_to_compare_with(text, argument) for text in judged.texts]
         options = _parse(call, shared)
         if getattr(options, "idf", None) not in (True, "corpus"):
             group_of = ["all"] * len(judged)  # Scores depend on the group only through a corpus IDF table.
@@ -167,7 +167,10 @@ class _Run:
             if metric is None:
                 result = LEXICAL_METRICS[self.call.name](candidates, others, **self.call.options)
             else:
-                result = engine.score(metric, candidates, others)
+                try:
+                    result = engine.score(metric, candidates, others)
+                except RowError as error:
+                    raise RowError(error.metric, self.judged.name, rows[error.row], error.reason) from None
             scores = result.get(self.call.output)
             if not isinstance(scores, list):
                 lists = ", ".join(name for name, value in result.items() if isinstance(value, list))
@@ -179,7 +182,7 @@ class _Run:
         return new
 
 
-def _compared_with(name: str) -> str:
+def compared_with(name: str) -> str:
     """``references`` or ``sources``; an unknown metric is an error that lists the known ones."""
     if name in LEXICAL_METRICS:
         return "references"
@@ -188,9 +191,9 @@ def _compared_with(name: str) -> str:
     return METRICS[name].compared_with
 
 
-def _texts_to_compare_with(text: JudgedText, compared_with: str) -> list[str]:
+def _texts_to_compare_with(text: JudgedText, argument: str) -> list[str]:
     """References, or the source document(s); empty if the text has none."""
-    if compared_with == "references":
+    if argument == "references":
         return list(text.references)
     source = text.fields.get("source")
     if isinstance(source, str):

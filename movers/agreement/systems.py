@@ -11,9 +11,9 @@ from movers.agreement.bootstrap import percentile_interval, resample_counts
 from movers.agreement.columns import Scores, check_resampling, stack
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.levels import Estimate
-from movers.agreement.scoring import MetricCall, score_judged
+from movers.agreement.scoring import MetricCall, compared_with, score_judged
 from movers.agreement.significance import Randomization, exchanges_or_all, probability
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_positive, check_text_groups, check_texts
 from movers.scores.options import References
 
@@ -151,6 +151,9 @@ def compare_texts(
     for name, length in {key: len(rows) for part in (texts, groups) for key, rows in part.items()}.items():
         if length != n:
             raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {length}")
+    for call in calls:
+        if (needed := compared_with(call.name)) not in groups:
+            raise InputError(f"compare: {call.label}: expected {needed} to compare with, but got none")
     nothing: list[list[str]] = [[]] * n
     # All systems together, so that references are encoded once.
     judged = JudgedSet(
@@ -163,11 +166,13 @@ def compare_texts(
             )
         ),
     )
+    try:
+        scored = score_judged(judged, calls, progress=progress)
+    except RowError as error:
+        place, row = divmod(error.row, n)
+        raise RowError(error.metric, list(systems)[place], row, error.reason) from None
     tests = []
-    for label, found in score_judged(judged, calls, progress=progress).items():
-        if None in found.scores:
-            row = found.scores.index(None) % n
-            raise InputError(f"compare: {label}: row {row}: expected a reference or a source, but got none")
+    for label, found in scored.items():
         scores = {name: found.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
         for other in others:
             outcome = compare_systems(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TextIO, TypeAlias
 
-from movers.errors import InputError
-from movers.io import check_output, printable, write_file
+from movers.errors import InputError, RowError
+from movers.io import TextGroups, Texts, check_output, printable, write_file
 from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -108,6 +108,26 @@ def check_rows(rows: Sequence[tuple[str, int]]) -> None:
     for path, own in others:
         if own != count:
             raise InputError(f"expected equally many rows, but {first} has {count} and {path} has {own}")
+
+
+def check_compared(command: str, arguments: argparse.Namespace, needed: Mapping[str, str]) -> None:
+    """What the metrics compare with must be there, and nothing else; `needed` is by metric what it compares with."""
+    for metric, argument in needed.items():
+        if not getattr(arguments, argument):
+            raise InputError(f"{metric}: expected --{argument} FILE")
+    for argument in ("references", "sources"):
+        option = f"{argument[:-1]}_column"
+        if getattr(arguments, argument) and argument not in needed.values():
+            raise InputError(f"{command}: --{argument}: expected none, because {', '.join(needed)} would not read them")
+        if getattr(arguments, option) is not None and not getattr(arguments, argument):
+            raise InputError(f"{command}: --{option.replace('_', '-')}: expected --{argument} FILE beside it")
+
+
+def row_in_file(error: RowError, predictions: Texts, compared: Mapping[str, TextGroups]) -> str:
+    """Where the row that an error is about stands: argument, file, and line or row from 1."""
+    if error.argument in compared:
+        return compared[error.argument].where_row(error.row, error.place or 0)
+    return predictions.where_row(error.row)
 
 
 def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png")) -> None:

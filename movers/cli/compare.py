@@ -10,13 +10,14 @@ from movers.cli.arguments import (
     add_compared_texts,
     add_options,
     add_resampling,
+    check_compared,
     check_rows,
     choose_metrics,
     options_of,
     print_table,
     table_format,
 )
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.io import TextGroups, Texts
 
 
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Score the systems' texts with every metric and print the comparisons of the first with the others."""
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.rendering import render_comparison
-    from movers.agreement.scoring import MetricCall
+    from movers.agreement.scoring import MetricCall, compared_with
     from movers.agreement.systems import compare_texts
 
     form = table_format(arguments)
@@ -58,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("compare: expected different files, but got the same one twice")
     if len(arguments.sources) > 1:
         raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
-    systems = {path: list(Texts(path, "predictions", arguments.prediction_column)) for path in arguments.systems}
+    check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in chosen})
+    files = {path: Texts(path, "predictions", arguments.prediction_column) for path in arguments.systems}
+    systems = {path: list(texts) for path, texts in files.items()}
     references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
     sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
     check_rows(
@@ -66,17 +69,20 @@ def run(arguments: argparse.Namespace) -> int:
         + list(zip(arguments.references, TextGroups(references).counts(), strict=True))
         + [(path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)]
     )
-    tests = compare_texts(
-        systems,
-        [MetricCall(*metric) for metric in chosen],
-        references=list(TextGroups(references)) if references else None,
-        sources=list(sources[0]) if sources else None,
-        n_resamples=arguments.resamples,
-        n_exchanges=arguments.exchanges,
-        confidence=arguments.confidence,
-        alpha=arguments.alpha,
-        seed=arguments.seed,
-        progress=False if arguments.quiet else None,
-    )
+    try:
+        tests = compare_texts(
+            systems,
+            [MetricCall(*metric) for metric in chosen],
+            references=list(TextGroups(references)) if references else None,
+            sources=list(sources[0]) if sources else None,
+            n_resamples=arguments.resamples,
+            n_exchanges=arguments.exchanges,
+            confidence=arguments.confidence,
+            alpha=arguments.alpha,
+            seed=arguments.seed,
+            progress=False if arguments.quiet else None,
+        )
+    except RowError as error:
+        raise error.at(files[error.argument].where_row(error.row)) from None
     print_table(render_comparison(tests, form, arguments.confidence), arguments)
     return 0

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, say, table_format
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.io import Texts
 
 
@@ -107,7 +107,10 @@ def run(arguments: argparse.Namespace) -> int:
     groups = judged.labels(arguments.group) if arguments.group else None
     documents = judged.labels(arguments.document_field) if arguments.level == "summary" else None
     systems = judged.labels(arguments.system_field) if arguments.level == "system" else None
-    scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
+    try:
+        scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
+    except RowError as error:
+        raise error.at(judged.shown(judged.texts[error.row])) from None
     metrics = {label: found.scores for label, found in scored.items()}
     if arguments.examples is not None:
         print_table(render_examples(examples_by_quartile(judged, metrics, humans, arguments.examples), form), arguments)

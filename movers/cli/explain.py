@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of, say
-from movers.errors import InputError
+from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of, row_in_file, say
+from movers.errors import InputError, RowError
 from movers.io import Table, TextGroups, Texts, align_table, write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
 
@@ -128,7 +128,10 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
     check_rows([(table.path, total)])
     options.setdefault("progress", False if arguments.quiet else None)
     explainer = Explainer.build(spec, options, Corpus(predictions, others))
-    report = report_of(explainer, Rows(predictions, others), total)
+    try:
+        report = report_of(explainer, Rows(predictions, others), total)
+    except RowError as error:
+        raise error.at(row_in_file(error, predictions, {argument: others})) from None
     write_file(arguments.output, report.html())
     say(f"{report.signature} = {sum(report.scores) / total:.4g}")
     for kind, rows in report.flagged.items():

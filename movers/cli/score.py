@@ -18,13 +18,15 @@ from movers.cli.arguments import (
     Subparsers,
     add_compared_texts,
     add_options,
+    check_compared,
     check_rows,
     choose_metrics,
     options_of,
+    row_in_file,
     say,
 )
 from movers.cli.output import ScoreFile, check_scores, holds_records
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.io import BlockFile, Table, TextGroups, Texts, open_blocks
 from movers.io.writer import is_direct
 from movers.registry import METRICS
@@ -97,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.alignment:
         more["return_alignment"] = True
     chosen = choose_metrics(arguments.metric, more)
+    check_compared("score", arguments, {metric.name: METRICS[metric.name].compared_with for metric in chosen})
     if arguments.address is not None and arguments.engine != "ray":
         raise InputError("score: --address: expected --engine ray beside it")
     if arguments.percent and arguments.json:
@@ -120,7 +123,10 @@ def run(arguments: argparse.Namespace) -> int:
                 tally.restore(saved)
             stack.enter_context(_told_what_is_kept(blocks))
         done = tallies[0].totals.rows
-        _write(_scored(arguments, metrics, inputs, tallies), inputs.rows, done, tallies, output)
+        try:
+            _write(_scored(arguments, metrics, inputs, tallies), inputs.rows, done, tallies, output)
+        except RowError as error:
+            raise error.at(row_in_file(error, inputs.predictions, inputs.compared)) from None
     _print(arguments, chosen, metrics, tallies)
     return 0
 
@@ -220,12 +226,7 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
             tables[path] = Table(path, column or next(filter(None, named), None))
         return Texts(tables[path], argument, column)
 
-    compared = {}
-    for metric in metrics:
-        argument = METRICS[metric.name].compared_with
-        if not getattr(arguments, argument):
-            raise InputError(f"{metric.name}: expected --{argument} FILE")
-        compared[argument] = TextGroups([])
+    compared = {METRICS[metric.name].compared_with: TextGroups([]) for metric in metrics}
     predictions = texts(arguments.predictions, "predictions")
     for argument in compared:
         compared[argument] = TextGroups([texts(path, argument) for path in getattr(arguments, argument)])

@@ -19,7 +19,7 @@ from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.checks import check_vectors, surface_vectors
 from movers.encoders.layers import Aggregation
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
-from movers.errors import InputError
+from movers.errors import InputError, TextError
 from movers.threads import SafeLock
 
 if TYPE_CHECKING:
@@ -256,9 +256,10 @@ class ContextualEncoder:
         for index, tokens in enumerate(documents):
             body = len(tokens.ids) - frame
             if body > room and truncation == "error":
-                raise InputError(
+                raise TextError(
                     f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} {limit}: "
-                    f"{texts[index][:60]!r}…"
+                    f"{texts[index][:60]!r}…",
+                    texts[index],
                 )
             if body > room and truncation == "cut":
                 documents[index] = _cut(tokens, len(self._prefix), room, len(self._suffix))
@@ -345,16 +346,11 @@ class ContextualEncoder:
             yield [part[begin:end].copy() for part in vectors]
 
     def _combine(self, output: BaseModelOutput, kind: Aggregation, keep: torch.Tensor) -> Vectors:
-        import torch
-
-        if kind.kind == "last":
-            layers = output.last_hidden_state[keep].unsqueeze(0)
-        else:
-            states = output.hidden_states
-            places = keep.flatten().nonzero().squeeze(1)
-            chosen = [states[number].flatten(0, 1)[places] for number in kind.needed(len(states))]
-            layers = torch.stack(chosen) if len(chosen) > 1 else chosen[0].unsqueeze(0)
-        return kind.combine(layers.float()).cpu().numpy()
+        """(n, D) vectors of the n tokens to keep; padding takes part until then: choosing once is cheaper."""
+        places = keep.flatten().nonzero().squeeze(1)
+        states = (output.last_hidden_state,) if kind.kind == "last" else output.hidden_states
+        layers = [states[number].flatten(0, 1).float() for number in kind.needed(len(states))]
+        return kind.combine(layers).index_select(0, places).cpu().numpy()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -70,15 +71,18 @@ class Aggregation:
             return [_state(number, states) for number in self.joined]
         return [_state(self.layer if self.kind == "layer" else -1, states)]
 
-    def combine(self, layers: torch.Tensor) -> torch.Tensor:
-        """(n, D) vectors from the (number of needed layers, n, d) hidden states of n tokens."""
+    def combine(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
+        """(n, D) vectors from the hidden states (n, d) of n tokens in the needed layers."""
+        import torch
+
         if self.kind == "pmeans":
             return pmeans(layers, self.powers)
         if self.kind == "routing":
-            return routing_of_the_paper(layers) if self.kernel == "paper" else routing(layers, self.kernel)
+            stacked = torch.stack(list(layers))
+            return routing_of_the_paper(stacked) if self.kernel == "paper" else routing(stacked, self.kernel)
         if self.kind == "join":
             return join(layers)
-        return layers.mean(dim=0) if self.kind == "mean" else layers[0]
+        return torch.stack(list(layers)).mean(dim=0) if self.kind == "mean" else layers[0]
 
 
 def _state(number: int, states: int) -> int:
@@ -129,27 +133,27 @@ def _powers(metric: str, powers: object) -> tuple[float, ...]:
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
-    """Scale vectors to length 1; zero vectors stay zero. Norms are in float64, where squares do not overflow."""
+    """Scale vectors to length 1; zero vectors stay zero. Extreme norms are in float64: squares do not overflow."""
     import torch
 
+    lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True)
+    if lengths.numel() and 1e-15 < lengths.min() and lengths.max() < 1e15:
+        return layers / lengths
     lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True, dtype=torch.float64)
-    lengths = torch.where(lengths > 0, lengths, 1.0)
-    if lengths.numel() and 1e-30 < lengths.min() and lengths.max() < 1e30:  # four times as fast
-        return layers / lengths.to(layers.dtype)
-    return (layers / lengths).to(layers.dtype)
+    return (layers / torch.where(lengths > 0, lengths, 1.0)).to(layers.dtype)
 
 
-def join(layers: torch.Tensor) -> torch.Tensor:
-    """Concatenate the L layers (L, n, d), each scaled to length 1, into (n, L·d) unit vectors.
+def join(layers: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Concatenate the L layers (n, d), each scaled to length 1, into (n, L·d) unit vectors.
 
     The cosine distance of two such vectors is the mean of the layers' own cosine distances.
     """
     import torch
 
-    return torch.cat(list(unit_vectors(layers)), dim=-1) / len(layers) ** 0.5
+    return torch.cat([unit_vectors(layer) for layer in layers], dim=-1) / len(layers) ** 0.5
 
 
-def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> torch.Tensor:
+def pmeans(layers: Sequence[torch.Tensor], powers: tuple[float, ...] = DEFAULT_POWERS) -> torch.Tensor:
     r"""Concatenated power means over layers (Zhao et al. 2019, Eq. 4 and 5).
 
     .. math:: h^{(p)} = \left( \frac{z_1^p + \dots + z_L^p}{L} \right)^{1/p}
@@ -158,7 +162,7 @@ def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> 
 
     Parameters
     ----------
-    layers : (L, n, d)
+    layers : L matrices (n, d)
         Hidden states; each vector is scaled to length 1 first, as the authors do.
     powers : K numbers
         ∞, −∞, or positive integers.
@@ -169,7 +173,7 @@ def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> 
     """
     import torch
 
-    unit = unit_vectors(layers)
+    unit = torch.stack([unit_vectors(layer) for layer in layers])
     means = []
     for power in powers:
         if power == math.inf:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from movers.errors import InputError
@@ -85,6 +85,11 @@ class Texts:
         """A row as messages name it."""
         return f"{self.argument}: {self.table.where(number)}"
 
+    def where_row(self, row: int) -> str:
+        """The row of an index, from 0, as messages name it; the file is read again up to there."""
+        number, _ = next(islice(self.values(), row, None))
+        return self.where(number)
+
     def groups(self) -> Iterator[list[str]]:
         """The texts of each row, where a row may be a list of texts."""
         for number, value in self.values():
@@ -135,6 +140,15 @@ class TextGroups:
     def __iter__(self) -> Iterator[list[str]]:
         for groups in zip_longest(*(file.groups() for file in self.files), fillvalue=[]):
             yield [text for group in groups for text in group]
+
+    def where_row(self, row: int, place: int) -> str:
+        """A text by the index of its row and its own in the row, as messages name it; the files are read again."""
+        for file in self.files:
+            texts = next(islice(file.groups(), row, None))
+            if place < len(texts):
+                return file.where_row(row)
+            place -= len(texts)
+        raise IndexError(place)
 
     def counts(self) -> list[int]:
         """Number of rows of each file, in one pass that checks every row and keeps nothing."""

@@ -47,9 +47,8 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
     axes = [figure.add_subplot(grid[0, column]) for column in range(len(widths))]
     if top:
         _draw_bars(figure.add_subplot(rows[0]), picture.bars)
-    costs = [flow.cost for panel in small for flow in panel.flows] or [0.0]
     for axis, panel in zip(axes, small, strict=False):
-        _draw_flows(axis, panel, min(costs), max(costs))
+        _draw_flows(axis, panel, *picture.costs)
     for axis, panel in zip(axes[len(small) :], matrices, strict=False):
         _draw_matrix(axis, panel)
     if not panels:

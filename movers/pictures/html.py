@@ -97,7 +97,11 @@ def _picture(picture: Picture) -> str:
     columns = len(picture.panels)
     panels = "\n".join(_panel(panel, picture.matrix) for panel in picture.panels)
     several = " several" if columns > 1 else ""
-    return f'{_bars(picture.bars)}<div class="panels{several}" style="--columns:{columns}">\n{panels}\n</div>'
+    low, high = picture.costs
+    return (
+        f'{_bars(picture.bars)}<div class="panels{several}" style="--columns:{columns}" data-low="{low:.6f}" '
+        f'data-high="{high:.6f}">\n{panels}\n</div>'
+    )
 
 
 def _bars(bars: Sequence[Bar]) -> str:

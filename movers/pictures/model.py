@@ -107,6 +107,12 @@ class Picture:
     def empty(self) -> bool:
         return not any(panel.flows for panel in self.panels)
 
+    @property
+    def costs(self) -> tuple[float, float]:
+        """The lowest and the highest cost of its flows: one scale of colours for all panels."""
+        costs = [flow.cost for panel in self.panels for flow in panel.flows] or [0.0]
+        return min(costs), max(costs)
+
 
 @dataclass(frozen=True)
 class Explanation:

@@ -76,6 +76,7 @@ class SummaryQuality(PairMetric[Text]):
 
     options: QualityOptions
     options_class = QualityOptions
+    compared_with = "sources"
 
     @classmethod
     def build(  # type: ignore[override]

@@ -17,7 +17,7 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -29,14 +29,14 @@ from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, check_size, run
-from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.engine import Comparison, check_size, run
+from movers.scores.options import References, documented, option
+from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import check_language
 from movers.threads import CELLS
 from movers.transport import assignment, emd, greedy, unit_rows
-from movers.weights import Corpus, Tables, choose_weights, warn_no_mass, weigh
+from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
 __all__ = [
     "BertScoreEmd",
@@ -190,40 +190,16 @@ class BertScoreOptions(TokenOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertScore(PairMetric[TokenText]):
+class BertScore(TokenMetric):
     """Base of both metrics; a subclass defines the alignment."""
 
     options: BertScoreOptions
-    reader: TokenReader
     options_class = BertScoreOptions
 
     @staticmethod
     @abc.abstractmethod
     def optimal_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
         """Precision, recall and the alignment T (m, k)."""
-
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return self.reader.static
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return self.reader.read(texts)
-
-    def was_cut(self, text: TokenText) -> bool:
-        return text.cut
-
-    def has_unknown(self, text: TokenText) -> bool:
-        return text.has_unknown
-
-    def idf_tables(self) -> Tables | None:
-        return self.reader.tables
-
-    def reading_whole(self) -> Self:
-        return replace(self, reader=self.reader.reading_whole())
 
     def table_row(self) -> int | None:
         encoder, layer = self.reader.encoder, self.reader.aggregation

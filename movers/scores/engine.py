@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from typing import Generic, NamedTuple, TypeVar
 
-from movers.errors import InputError
+from movers.errors import InputError, RowError, TextError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.processes import WorkerDied, process_map
@@ -170,8 +170,9 @@ def ended_workers(metric: str, error: WorkerDied, first_row: int, rows: int, wor
     method = multiprocessing.get_start_method()
     guard = "" if method == "fork" else f", or the script lacks `if __name__ == '__main__':`, which {method} needs"
     return InputError(
-        f"{metric}: workers: rows {first_row} to {first_row + rows - 1}: expected scores, but two processes ended over "
-        f"them, one after the other (exit code {error.code}): memory may not suffice for {workers} of them{guard}"
+        f"{metric}: workers: predictions[{first_row}] to [{first_row + rows - 1}]: expected scores, but two processes "
+        f"ended over them, one after the other (exit code {error.code}): memory may not suffice for {workers} of them"
+        f"{guard}"
     )
 
 
@@ -215,7 +216,9 @@ def score_block(
         try:
             block.read_and_compare()
         except TooLarge as error:
-            raise InputError(f"{metric.name}: row {first_row + block.row_of(error.pair)}: {error}") from None
+            raise RowError(metric.name, "predictions", first_row + block.row_of(error.pair), str(error)) from None
+        except TextError as error:
+            raise block.row_error(error, first_row) from None
         finally:
             for future in block.in_flight:
                 future.cancel()
@@ -331,6 +334,18 @@ class _Block(Generic[Text]):
             if any((self.numbers[prediction], self.numbers[text]) == pair for text in references):
                 return row
         return 0
+
+    def row_error(self, error: TextError, first_row: int) -> InputError:
+        """The error with the first row in which its text stands, whole or, if it was read in parts, somewhere."""
+        for found in (error.text.__eq__, lambda text: error.text in text):
+            for row, (prediction, references) in enumerate(self.rows, first_row):
+                if found(prediction):
+                    return RowError(self.metric.name, "predictions", row, error.reason)
+                for place, text in enumerate(references):
+                    if found(text):
+                        several = place if len(references) > 1 else None
+                        return RowError(self.metric.name, self.metric.compared_with, row, error.reason, several)
+        return InputError(f"{self.metric.name}: {error.reason}")
 
     def examples(self) -> list[Example]:
         found = []

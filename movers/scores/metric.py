@@ -80,6 +80,8 @@ class PairMetric(abc.ABC, Generic[Text]):
 
     #: The class of its options.
     options_class: ClassVar[type[RunOptions]]
+    #: What its predictions are compared with, as messages name it.
+    compared_with: ClassVar[str] = "references"
 
     @classmethod
     @abc.abstractmethod

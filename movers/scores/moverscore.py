@@ -22,7 +22,7 @@ Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -33,14 +33,14 @@ from movers.encoders.layers import Kernel, parse_aggregation
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
 from movers.scores.bertscore import f1_of, greedy_scores
-from movers.scores.engine import Comparison, PairMetric, check_size, run
+from movers.scores.engine import Comparison, check_size, run
 from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.threads import CELLS
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Corpus, Tables, Weights, choose_weights, normalised, warn_no_mass, weigh
+from movers.weights import Corpus, Weights, choose_weights, normalised, warn_no_mass, weigh
 
 __all__ = ["MoverScore", "MoverScoreOptions", "moverscore", "n_grams"]
 
@@ -233,36 +233,12 @@ class MoverScoreOptions(TokenOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoverScore(PairMetric[TokenText]):
+class MoverScore(TokenMetric):
     """Transport between contextual n-grams."""
 
     options: MoverScoreOptions
-    reader: TokenReader
     filters: Filters
     options_class = MoverScoreOptions
-
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return self.reader.static
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return self.reader.read(texts)
-
-    def was_cut(self, text: TokenText) -> bool:
-        return text.cut
-
-    def has_unknown(self, text: TokenText) -> bool:
-        return text.has_unknown
-
-    def idf_tables(self) -> Tables | None:
-        return self.reader.tables
-
-    def reading_whole(self) -> Self:
-        return replace(self, reader=self.reader.reading_whole())
 
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
         """The n-grams of the kept tokens, or of all tokens; None if there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import regex
@@ -17,7 +17,8 @@ from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.bags import Bag
 from movers.scores.languages import language_warning
-from movers.scores.options import PairOptions, option
+from movers.scores.metric import PairMetric
+from movers.scores.options import MultiRef, PairOptions, option
 from movers.texts import sentence_spans, token_spans
 from movers.threads import chunks
 from movers.weights import Corpus, IdfTable, Keys, Tables, resolve_tables
@@ -25,7 +26,7 @@ from movers.weights import Corpus, IdfTable, Keys, Tables, resolve_tables
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["Filters", "TokenIdf", "TokenOptions", "TokenReader", "TokenText", "TokenUnits", "build_idf"]
+__all__ = ["Filters", "TokenIdf", "TokenMetric", "TokenOptions", "TokenReader", "TokenText", "TokenUnits", "build_idf"]
 
 Vectors = NDArray[np.float32]
 Side = Literal[0, 1]  # predictions, references
@@ -268,6 +269,37 @@ class TokenReader:
                 index,
                 TokenText(texts[index], starts, ends, words, special, unknown, rows, ids.tolist(), encoded.cut),
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenMetric(PairMetric[TokenText]):
+    """What `moverscore` and `bertscore_*` share: a reader of tokens; each says how two texts of tokens compare."""
+
+    options: TokenOptions
+    reader: TokenReader
+
+    @property
+    def multi_ref(self) -> MultiRef:
+        return self.options.multi_ref
+
+    @property
+    def runs_in_processes(self) -> bool:
+        return self.reader.static
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        return self.reader.read(texts)
+
+    def was_cut(self, text: TokenText) -> bool:
+        return text.cut
+
+    def has_unknown(self, text: TokenText) -> bool:
+        return text.has_unknown
+
+    def idf_tables(self) -> Tables | None:
+        return self.reader.tables
+
+    def reading_whole(self) -> Self:
+        return replace(self, reader=self.reader.reading_whole())
 
 
 def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:
