@@ -46,7 +46,7 @@ _KWARGS_DESCRIPTION = """
             seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
-        preset (None; default None): sets several options at once; options given explicitly override it.
+        preset ('paper', None; default None): sets several options at once; options given explicitly override it.
         unescape (True, False; default False): decode HTML entities such as `&quot;` first.
         truncation ('window', 'cut'; default 'window'): what a cross-encoder does with long texts: `window` reads all of
             them, `cut` cuts both in parallel to its window, as the paper.

@@ -65,6 +65,8 @@ class QualityOptions(RunOptions):
         "mean", "how the scores against several documents become one; `mean` stays in [0, 1], `sum` is the paper's"
     )
 
+    presets = {"paper": {"model": "paper", "doc_reduce": "sum"}}
+
     def settle(self, metric: str) -> Self:
         find_model(self.model)
         return self

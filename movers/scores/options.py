@@ -76,8 +76,6 @@ class Options:
         given = {name: _plain(value) for name, value in given.items()}
         chosen = given.get("preset")
         if chosen is not None:
-            if not cls.presets:
-                raise InputError(f"{metric}: preset: expected None, as it has no presets, but got {chosen!r}")
             check_choice(metric, "preset", chosen, [*cls.presets, None])
             given = {**cls.presets[str(chosen)], **given}
         options = cls(**given)

@@ -1,10 +1,14 @@
-"""AMR-to-text with rewards (Jin & Gildea 2022) on a pretrained causal model, made for a processor without a GPU.
+"""AMR-to-text with rewards (Jin & Gildea 2022), made for a processor without a GPU.
 
     MOVERS_DATA=… python benchmarks/rewards/amr_to_text/run.py MODEL_FOLDER RUN_FOLDER --seeds 0 1 2
+    MOVERS_DATA=… python benchmarks/rewards/amr_to_text/run.py scratch RUN_FOLDER --seeds 0 1 2 3 4
 
-Every seed has one start, tuned with cross-entropy. From it one epoch each with BLEU, greedy BERTScore, F_cont, F_disc
-as the reward (λ = .3), and one more with cross-entropy alone. Started again it goes on where it was stopped. RUN_FOLDER
-holds the newest checkpoint and the start of the current seed; results are written to `results/amr_to_text`.
+The first tunes a pretrained causal model, the second trains a small Transformer from scratch. Every seed has one start,
+trained with cross-entropy. From it equally many steps each with BLEU, greedy BERTScore, F_cont, F_disc as the reward
+(λ = .3), and with cross-entropy alone; `f_disc-0.9` is F_disc with λ = .9. Started again it goes on where it was
+stopped. RUN_FOLDER holds the newest checkpoint and the start of the current seed; results are written to
+`results/amr_to_text` and `results/amr_scratch`. `scratch RUN_FOLDER --tune` compares settings on validation pairs with
+seed 0 instead.
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ import random
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from sacrebleu import corpus_bleu, sentence_bleu
@@ -28,10 +34,12 @@ from movers.scores.tensors import TensorAlignment
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from common import data_folder, machine
+from rewards.amr_to_text.causal import CausalGenerator
 from rewards.amr_to_text.data import Pair, split
-from rewards.amr_to_text.generator import Generator, Prompts
+from rewards.amr_to_text.generator import Generator
+from rewards.amr_to_text.scratch import SmallTransformer
 
-RESULTS = Path(__file__).parents[1] / "results" / "amr_to_text"
+RESULTS = Path(__file__).parents[1] / "results"
 SYSTEMS = ("start", "f_disc", "f_cont", "bleu", "greedy", "xent")
 ALIGNMENTS: dict[str, TensorAlignment] = {"f_disc": "hungarian", "f_cont": "emd", "greedy": "greedy"}
 
@@ -42,14 +50,45 @@ class Setting:
 
     graph_tokens: int = 64  # longer graphs are left out, in all parts
     sentence_tokens: int = 32
-    trained_layers: int = 15
+    layers: int = 15  # that are trained
+    size: int = 0  # of the layers, where it can be chosen
+    dropout: float = 0.0
     start_epochs: int = 2
+    start_rate: float = 1e-4
     reward_sentences: int = 512  # of one epoch with a reward
+    reward_epochs: int = 1
     batch: int = 16
     rate: float = 1e-4
     weight: float = 0.3  # λ
     validate_every: int = 8
     validation_sentences: int = 64
+
+
+SETTINGS = {
+    "amr_to_text": Setting(),
+    "amr_scratch": Setting(
+        layers=2,
+        size=128,
+        dropout=0.2,
+        start_epochs=16,
+        start_rate=2e-3,
+        reward_sentences=1200,
+        reward_epochs=2,
+        rate=3e-4,
+        validate_every=50,
+        validation_sentences=100,
+    ),
+}
+MORE_SYSTEMS = ("f_disc-0.9", "f_cont-0.9")  # from scratch
+# What `--tune` compares on validation pairs of seed 0.
+TUNED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("f_disc", {"rate": 1e-3}),
+    ("f_disc-0.9", {"rate": 1e-3}),
+    ("xent", {"rate": 1e-3}),
+    ("f_disc-0.9", {"rate": 3e-4}),
+    ("f_disc-0.9", {"rate": 1e-4}),
+    ("f_disc", {"rate": 1e-4}),
+)
 
 
 def reward_values(
@@ -63,7 +102,7 @@ def reward_values(
         )
     ids, mask = generator.pad(outputs, end=False)
     references, reference_mask = generator.pad([generator.encode_sentence(own) for own in sentences], end=False)
-    table = generator.model.get_input_embeddings().weight
+    table = generator.table
     with torch.no_grad():
         return bertscore_tensors(
             table[ids], mask, table[references], reference_mask, alignment=ALIGNMENTS[system], threads=1
@@ -114,33 +153,27 @@ class Step:
 def loss_of(
     system: str, generator: Generator, batch: Sequence[Pair], setting: Setting, draw: torch.Generator
 ) -> tuple[torch.Tensor, Step]:
-    """The mixed loss of a batch; `start` and `xent` have cross-entropy alone."""
+    """The mixed loss of a batch; `start` and `xent` have cross-entropy alone, `f_disc-0.9` has its own λ."""
     sentences = [pair.sentence for pair in batch]
     targets = [generator.encode_sentence(own) for own in sentences]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=generator.half):
         prompts = generator.read_prompts([pair.graph for pair in batch])
         if system in ("start", "xent"):
             ids, mask = generator.pad(targets)
             return likelihood_loss(generator.log_probs(prompts, ids, mask), mask), Step()
-    outputs = generator.generate(_single(prompts), sample=True, generator=draw)
+    outputs = generator.generate(prompts, sample=True, generator=draw)
     begin = time.process_time()
-    rewards = reward_values(system, generator, outputs, sentences * 2)
+    rewards = reward_values(system.partition("-")[0], generator, outputs, sentences * 2)
     seconds = time.process_time() - begin
     greedy, sampled = rewards[: len(batch)], rewards[len(batch) :]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=generator.half):
         ids, mask = generator.pad([*targets, *outputs[len(batch) :]])
         log_probs = generator.log_probs(prompts, ids, mask)
-    rows = len(batch)
+    rows, own_weight = len(batch), system.partition("-")[2]
     reward_loss = self_critical_loss(log_probs[rows:], mask[rows:], sampled, greedy)
     likelihood = likelihood_loss(log_probs[:rows], mask[:rows])
     step = Step(float(sampled.mean()), float(greedy.mean()), seconds)
-    return mixed_loss(reward_loss, likelihood, setting.weight), step
-
-
-def _single(prompts: Prompts) -> Prompts:
-    """For generation: float32, like the weights outside of autocast."""
-    pairs = [(keys.detach().float(), values.detach().float()) for keys, values in prompts.keys_values]
-    return Prompts(prompts.mask, prompts.last.detach().float(), pairs)
+    return mixed_loss(reward_loss, likelihood, float(own_weight or setting.weight)), step
 
 
 def train(
@@ -156,12 +189,17 @@ def train(
         ]
     else:
         subset = random.Random(seed).sample(pairs, min(setting.reward_sentences, len(pairs)))
-        steps = batches(subset, generator, setting.batch, 1000 * seed + 500)
-    optimiser = torch.optim.AdamW(generator.trained.values(), lr=setting.rate, weight_decay=0.0)
+        steps = [
+            batch
+            for epoch in range(setting.reward_epochs)
+            for batch in batches(subset, generator, setting.batch, 1000 * seed + 500 + epoch)
+        ]
+    rate = setting.start_rate if system == "start" else setting.rate
+    optimiser = torch.optim.AdamW(generator.trained.values(), lr=rate, weight_decay=0.0)
     checkpoint, curve, done, spent = folder / "checkpoint.pt", [], 0, 0.0
     if checkpoint.is_file():
         state = torch.load(checkpoint, weights_only=True)
-        if (state["system"], state["seed"]) == (system, seed):
+        if (state["system"], state["seed"], state["setting"]) == (system, seed, asdict(setting)):
             generator.model.load_state_dict(state["weights"], strict=False)
             optimiser.load_state_dict(state["optimiser"])
             curve, done, spent = state["curve"], state["done"], state["spent"]
@@ -170,11 +208,13 @@ def train(
     if not done:
         curve = [{"step": 0, **measure(generator, validation)[0]}]
     recent: list[Step] = []
+    generator.model.train()
     for number in range(done, len(steps)):
         begin = time.process_time()
         for group in optimiser.param_groups:
-            group["lr"] = setting.rate * (1 - number / len(steps))
+            group["lr"] = rate * (1 - number / len(steps))
         draw = torch.Generator().manual_seed(seed * 100_003 + number)
+        torch.manual_seed(seed * 100_003 + number)  # for dropout
         loss, step = loss_of(system, generator, steps[number], setting, draw)
         optimiser.zero_grad()
         loss.backward()
@@ -189,7 +229,7 @@ def train(
                 entry[f"step_{name}"] = sum(getattr(item, name) for item in recent) / len(recent)
             recent = []
             curve.append(entry)
-            _save(checkpoint, system, seed, generator, optimiser, curve, number + 1, spent)
+            _save(checkpoint, system, seed, setting, generator, optimiser, curve, number + 1, spent)
         print(f"{time.strftime('%H:%M:%S')} seed {seed} {system} step {number + 1}/{len(steps)} "
               f"loss {loss.item():.3f} {curve[-1]['corpus_bleu']:.2f} cpu {spent:.0f}", flush=True)  # fmt: skip
     return curve
@@ -199,6 +239,7 @@ def _save(
     path: Path,
     system: str,
     seed: int,
+    setting: Setting,
     generator: Generator,
     optimiser: torch.optim.Optimizer,
     curve: list[dict[str, float]],
@@ -208,6 +249,7 @@ def _save(
     state = {
         "system": system,
         "seed": seed,
+        "setting": asdict(setting),
         "weights": {name: value.detach() for name, value in generator.trained.items()},
         "optimiser": optimiser.state_dict(),
         "curve": curve,
@@ -218,55 +260,120 @@ def _save(
     path.with_suffix(".part").replace(path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--threads", type=int, default=1)
-    given = parser.parse_args()
-    torch.set_num_threads(given.threads)
-    setting = Setting()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    generator = Generator(given.model, setting.trained_layers)
-    everything = split(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz")
-    parts = {
-        name: [
-            pair
-            for pair in pairs
-            if len(generator.encode_graph(pair.graph)) <= setting.graph_tokens
-            and len(generator.encode_sentence(pair.sentence)) <= setting.sentence_tokens
-        ]
-        for name, pairs in everything.items()
-    }
-    pretrained = {name: value.detach().clone() for name, value in generator.trained.items()}
-    for seed in given.seeds:
-        for system in SYSTEMS:
-            path = RESULTS / f"{system}-{seed}.json"
-            if path.is_file():
+@dataclass(frozen=True)
+class Run:
+    """One generator with its pairs; `parts` holds those that are short enough."""
+
+    name: str
+    systems: Sequence[str]
+    generator: Generator
+    everything: dict[str, list[Pair]]
+    setting: Setting
+    folder: Path
+
+    @cached_property
+    def parts(self) -> dict[str, list[Pair]]:
+        return {
+            name: [
+                pair
+                for pair in pairs
+                if len(self.generator.encode_graph(pair.graph)) <= self.setting.graph_tokens
+                and len(self.generator.encode_sentence(pair.sentence)) <= self.setting.sentence_tokens
+            ]
+            for name, pairs in self.everything.items()
+        }
+
+    def start(self, seed: int) -> dict[str, Any]:
+        """Weights and curve of a seed's start, trained unless the folder holds them."""
+        path = self.folder / f"start-{seed}.pt"
+        if not path.is_file():
+            self.generator.restart(seed)
+            curve = train("start", seed, self.generator, self.parts, self.setting, self.folder)
+            torch.save({"curve": curve, "weights": self.generator.trained}, path.with_suffix(".part"))
+            path.with_suffix(".part").replace(path)
+        return torch.load(path, weights_only=True)
+
+    def compare(self, seed: int, systems: Sequence[str]) -> None:
+        """Some systems of a seed on test pairs, but for those that have results; the start goes after the last."""
+        for system in systems:
+            if self._result(system, seed).is_file():
                 continue
-            start = given.folder / f"start-{seed}.pt"
-            weights = pretrained if system == "start" else torch.load(start, weights_only=True)
-            generator.model.load_state_dict(weights, strict=False)
-            curve = train(system, seed, generator, parts, setting, given.folder)
-            measures, outputs, each = measure(generator, parts["test"])
+            state = self.start(seed)
+            self.generator.model.load_state_dict(state["weights"], strict=False)
+            curve = state["curve"]
+            if system != "start":
+                curve = train(system, seed, self.generator, self.parts, self.setting, self.folder)
+            measures, outputs, each = measure(self.generator, self.parts["test"])
             result = {
                 "system": system,
                 "seed": seed,
-                "setting": asdict(setting),
-                "sizes": {name: [len(pairs), len(everything[name])] for name, pairs in parts.items()},
+                "setting": asdict(self.setting),
+                "sizes": {name: [len(pairs), len(self.everything[name])] for name, pairs in self.parts.items()},
                 "machine": machine(),
                 "curve": curve,
                 "test": measures,
-                "ids": [pair.id for pair in parts["test"]],
+                "ids": [pair.id for pair in self.parts["test"]],
                 "outputs": outputs,
-                "each": {name: [round(value, 5) for value in values] for name, values in each.items()},
+                "each": {name: [round(value, 4) for value in values] for name, values in each.items()},
             }
-            if system == "start":
-                torch.save({name: value.detach() for name, value in generator.trained.items()}, start)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_file(path, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-        (given.folder / f"start-{seed}.pt").unlink(missing_ok=True)
+            write_file(self._result(system, seed), json.dumps(result, ensure_ascii=False) + "\n")
+        if all(self._result(system, seed).is_file() for system in self.systems):
+            (self.folder / f"start-{seed}.pt").unlink(missing_ok=True)
+
+    def _result(self, system: str, seed: int) -> Path:
+        return RESULTS / self.name / f"{system}-{seed}.json"
+
+    def tune(self) -> None:
+        """Validation measures of the first seed with other settings, at the beginning, half-way and at the end."""
+        path = RESULTS / self.name / "tuning.json"
+        found = json.loads(path.read_text()) if path.is_file() else []
+        state = self.start(0)
+        for system, changes in TUNED:
+            if any((entry["system"], entry["changes"]) == (system, changes) for entry in found):
+                continue
+            self.generator.model.load_state_dict(state["weights"], strict=False)
+            curve = train(system, 0, self.generator, self.parts, replace(self.setting, **changes), self.folder)
+            kept = [curve[0], curve[len(curve) // 2], curve[-1]]
+            names = ("step", "corpus_bleu", "f_cont", "f_disc")
+            found.append(
+                {
+                    "system": system,
+                    "changes": changes,
+                    "validation": [{name: round(entry[name], 4) for name in names} for entry in kept],
+                }
+            )
+            write_file(path, json.dumps(found, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="folder of a causal model, or `scratch`")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--systems", nargs="+", help="all by default")
+    parser.add_argument("--tune", action="store_true")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    everything = split(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz")
+    generator: Generator
+    systems: tuple[str, ...]
+    if given.model == "scratch":
+        name, systems = "amr_scratch", SYSTEMS + MORE_SYSTEMS
+        setting = SETTINGS[name]
+        generator = SmallTransformer(everything["train"], setting.size, setting.layers, setting.dropout)
+    else:
+        name, systems = "amr_to_text", SYSTEMS
+        setting = SETTINGS[name]
+        generator = CausalGenerator(Path(given.model), setting.layers)
+    (RESULTS / name).mkdir(parents=True, exist_ok=True)
+    run = Run(name, systems, generator, everything, setting, given.folder)
+    if given.tune:
+        run.tune()
+        return
+    for seed in given.seeds:
+        run.compare(seed, given.systems or systems)
 
 
 if __name__ == "__main__":
