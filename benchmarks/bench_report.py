@@ -26,8 +26,9 @@ def read(folder: Path, part: str) -> dict[str, Any] | None:
 
 def write_report(folder: Path) -> None:
     """Write the report from the parts that have been measured."""
-    lines = ["# Speed beside peers and the floor, and growth", ""]
-    lines += ["Written by `make bench`, see [bench.py](../bench.py). Median (least to most) over repeats.", ""]
+    lines = ["# Speed against other packages, and growth of time and memory", ""]
+    note = "Median (minimum to maximum) over repetitions; 'wanted' is the target."
+    lines += [f"Written by `make bench`, see [bench.py](../bench.py). {note}", ""]
     for part, describe in (("wms", wms_lines), ("contextual", contextual_lines), ("growth", growth_lines)):
         found = read(folder, part)
         if found is not None and (found["repeats"] or found["points"]):
@@ -47,7 +48,7 @@ def write_report(folder: Path) -> None:
 
 
 def contender_table(found: dict[str, Any], names: Sequence[str]) -> list[str]:
-    rows = ["| contender | µs per pair | processor µs per pair |", "|---|--:|--:|"]
+    rows = ["| implementation | µs per pair | CPU µs per pair |", "|---|--:|--:|"]
     for name in names:
         cells = (spread([one[name][kind] for one in found["repeats"]], 0) for kind in ("wall", "cpu"))
         rows.append(f"| {name} | {' | '.join(cells)} |")
@@ -56,7 +57,7 @@ def contender_table(found: dict[str, Any], names: Sequence[str]) -> list[str]:
 
 def ratio_table(found: dict[str, Any], rows: Sequence[tuple[str, str, Callable[[Repeat, str], float]]]) -> list[str]:
     """Rows of a name, what is wanted, and the ratio by wall-clock or processor time within a repeat."""
-    lines = ["| ratio | wall clock | processor time | wanted |", "|---|--:|--:|--:|"]
+    lines = ["| ratio | wall clock | CPU time | wanted |", "|---|--:|--:|--:|"]
     for name, wanted, ratio in rows:
         cells = (spread([ratio(one, kind) for one in found["repeats"]]) for kind in ("wall", "cpu"))
         lines.append(f"| {name} | {' | '.join(cells)} | {wanted} |")

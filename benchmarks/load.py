@@ -4,14 +4,16 @@
 
 About one friendly request a second: pairs of all kinds of texts, now and then a contextual metric or a file, whose
 scores must be those of the metric's function. Beside them hostile ones, which must be refused with a message or, where
-they are within the limits, scored right. Once in five minutes 40 requests come at once. Memory is that of the server
-with the processes that score for it.
+they are within the limits, scored right. Once in five minutes 40 requests come at once, all from one address; the
+other requests come from 20 addresses of this machine, hostile ones from three more. Memory is that of the server with
+the processes that score for it.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import copy
 import csv
 import gzip
 import io
@@ -78,9 +80,14 @@ class Server:
                 break
             except httpx.TransportError:
                 time.sleep(0.5)
-        self.client = httpx.Client(
-            base_url=f"{self.address}/gradio_api", timeout=200, limits=httpx.Limits(max_connections=200)
-        )
+        self.client: httpx.Client = self.visitor("127.0.0.1").client
+
+    def visitor(self, address: str) -> Server:
+        """The same server, asked from another address of this machine."""
+        seen = copy.copy(self)
+        transport = httpx.HTTPTransport(local_address=address, limits=httpx.Limits(max_connections=200))
+        seen.client = httpx.Client(base_url=f"{self.address}/gradio_api", timeout=200, transport=transport)
+        return seen
 
     def tree(self) -> list[int]:
         """The server's process and those below it."""
@@ -353,10 +360,10 @@ def run(minutes: float, seed: int) -> tuple[Record, list[tuple[float, float]], f
     content = written.getvalue().encode()
     record = Record()
 
-    def send(kind: str, request: Callable[[Server], str]) -> None:
+    def send(kind: str, request: Callable[[Server], str], visitor: int = 0) -> None:
         begin = time.monotonic()
         try:
-            outcome = request(server)
+            outcome = request(visitors[visitor])
         except Exception as error:
             outcome = f"wrong: {error!r}"
         record.add(kind, outcome, time.monotonic() - begin)
@@ -369,6 +376,7 @@ def run(minutes: float, seed: int) -> tuple[Record, list[tuple[float, float]], f
 
     with tempfile.TemporaryDirectory(prefix="movers-load-") as folder, ThreadPoolExecutor(64) as pool:
         server = Server(folder)
+        visitors = [server.visitor(f"127.0.1.{number}") for number in range(1, 25)]
         for pair in contextual[::12]:  # until every encoder is loaded nothing is measured
             send("first", pair.send)
         record.outcomes.clear()
@@ -379,17 +387,17 @@ def run(minutes: float, seed: int) -> tuple[Record, list[tuple[float, float]], f
         while (now := time.monotonic() - begin) < 60 * minutes:
             tick += 1
             kind, pairs = ("friendly, contextual", contextual) if tick % 25 == 0 else ("friendly, static", static)
-            pool.submit(send, kind, draw.choice(pairs).send)
+            pool.submit(send, kind, draw.choice(pairs).send, tick % 20)
             if tick % 60 == 30:
-                pool.submit(send, "friendly, file", friendly_file)
+                pool.submit(send, "friendly, file", friendly_file, tick % 20)
             if tick % 4 == 0:
                 name = draw.choice(list(hostile))
-                pool.submit(send, name, hostile[name])
+                pool.submit(send, name, hostile[name], 20 + tick % 3)
             if tick % 20 == 10:
-                pool.submit(send, "odd texts within the limits", draw.choice(odd).send)
+                pool.submit(send, "odd texts within the limits", draw.choice(odd).send, 20)
             if tick % 300 == 200:
                 for _ in range(40):
-                    pool.submit(send, "40 at once", draw.choice(static).send)
+                    pool.submit(send, "40 at once", draw.choice(static).send, 23)
             if tick % 10 == 0:
                 memory.append((now / 60, server.memory()))
                 record.waiting.append(os.getloadavg()[0])

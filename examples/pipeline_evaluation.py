@@ -2,9 +2,9 @@
 
     python examples/pipeline_evaluation.py [MODEL_FOLDER]
 
-evaluate's own `evaluator("summarization")` asks transformers for pipelines that transformers 5 no longer has; a `map`
-over the data does the same in three lines. Without a model folder a tiny model with random weights writes the outputs,
-so that the script runs without a download.
+evaluate's own `evaluator("summarization")` needs pipelines that transformers 5 no longer has; a `map` over the data
+does the same in three lines. Without a model folder the outputs come from a tiny model with random weights, so that
+the script runs without a download.
 """
 
 from __future__ import annotations

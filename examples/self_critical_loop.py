@@ -1,9 +1,9 @@
-"""Self-critical training in a plain PyTorch loop: a tiny model learns to answer with the words it is given.
+"""Self-critical training in a plain PyTorch loop: a tiny model learns to copy its prompt.
 
     python examples/self_critical_loop.py
 
-The reward is measured on the model's own embeddings; `movers.rewards.reward("sms").score(texts, references)` would
-measure it on texts. Lines that matter are marked with arrows.
+The reward is computed on the model's own embeddings; for a reward on texts use
+`movers.rewards.reward("sms").score(texts, references)`. The relevant lines are marked with arrows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(steps: int = 60) -> None:
         sampled, best = (generate(prompts, way) for way in (random, greedy))
         model.train()
         sampled_reward, greedy_reward = (reward.score_ids(outputs, prompts) for outputs in (sampled, best))
-        mask = (sampled == end).cumsum(1) <= (sampled == end)  # up to the first end token, which counts
+        mask = (sampled == end).cumsum(1) <= (sampled == end)  # up to and including the first end token
         loss = mixed_loss(
             self_critical_loss(log_probs(prompts, sampled), mask, sampled_reward, greedy_reward),  # <- Clark Eq. 7
             likelihood_loss(log_probs(prompts, prompts), torch.ones_like(prompts)),

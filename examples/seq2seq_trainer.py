@@ -1,11 +1,11 @@
-"""Train a sequence-to-sequence model and choose its best checkpoint by MoverScore.
+"""Train a sequence-to-sequence model and select the best checkpoint by MoverScore.
 
     pip install . accelerate    # in a checkout
     python examples/seq2seq_trainer.py
 
-It runs without a download: a tiny T5 with random weights and a toy set of headlines. For your own work, replace
+It runs without a download: a tiny T5 with random weights and a toy dataset of headlines. For your own work, replace
 `small_model` by `AutoTokenizer.from_pretrained(…)` and `AutoModelForSeq2SeqLM.from_pretrained(…)`, and `ROWS` by your
-data; the lines that matter are marked with arrows.
+data; the relevant lines are marked with arrows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS = [
 
 
 def small_model(texts: list[str]) -> tuple[Any, Any]:
-    """A T5 of one layer and a tokenizer of the texts' own words."""
+    """A one-layer T5 and a word-level tokenizer for the texts."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
@@ -70,9 +70,9 @@ def main() -> None:
             save_strategy="steps",
             save_steps=max(1, arguments.steps // 2),
             save_total_limit=1,
-            predict_with_generate=True,  # <- scores need texts, not logits
+            predict_with_generate=True,  # <- metrics need generated texts, not logits
             generation_max_length=8,
-            metric_for_best_model="moverscore",  # <- any name that compute_metrics returns
+            metric_for_best_model="moverscore",  # <- any key returned by compute_metrics
             greater_is_better=True,
             load_best_model_at_end=True,
             report_to=[],

@@ -1,4 +1,4 @@
-"""Text-generation metrics that compare meanings: embeddings and optimal transport.
+"""Text-generation metrics based on embeddings and optimal transport.
 
 >>> import movers
 >>> result = movers.sms(["The cat sat. The dog ran."], ["The dog ran. The cat sat."])

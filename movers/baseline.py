@@ -1,7 +1,7 @@
-"""Baselines: what a metric gives two texts that have nothing to do with each other, for any model and corpus.
+"""Baselines for rescaling: mean scores of unrelated texts, for any model and corpus.
 
-Contextual vectors of unrelated texts are similar, so that scores crowd in the upper part of their range. Rescaling by
-the mean score of random pairs, (x − b) / (1 − b), puts "unrelated" at 0 and leaves 1 where it is.
+Contextual vectors of unrelated texts are similar, so scores concentrate in the upper part of their range. Rescaling
+with the mean score b of random pairs, (x − b) / (1 − b), maps unrelated texts to 0 and keeps 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_positive
 from movers.io import write_file
 from movers.registry import find_metric
@@ -35,17 +35,17 @@ def compute_baseline(
     metric : str
         Any metric with references.
     texts : sequence of str
-        Sentences or documents of the kind to be scored.
+        Sentences or documents like those to be scored.
     options : mapping
         Options of the metric.
     pairs : int
-        How many random pairs to score.
+        Number of random pairs.
     seed : int
 
     Returns
     -------
     dict
-        `score` (and `precision`, `recall`, `f1` where the metric has them), with what they were computed from.
+        `score` (and `precision`, `recall`, `f1` where the metric has them), and how they were computed.
     """
     check_positive(metric, "pairs", pairs, none_allowed=False)
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
@@ -60,7 +60,10 @@ def compute_baseline(
         first, second = draw.sample(range(len(distinct)), 2)
         predictions.append(distinct[first])
         references.append(distinct[second])
-    result = chosen.function(predictions, references, **(options or {}))
+    try:
+        result = chosen.function(predictions, references, **(options or {}))
+    except RowError as error:
+        raise error.at(f"corpus: {predictions[error.row][:40]!r}") from None
     record: dict[str, object] = {
         "format": BASELINE_FORMAT,
         "metric": metric,
@@ -78,5 +81,5 @@ def compute_baseline(
 
 
 def save_baseline(record: Mapping[str, object], path: str | Path) -> None:
-    """Write what `compute_baseline` returned."""
+    """Write the result of `compute_baseline`."""
     write_file(path, json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n")

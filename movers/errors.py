@@ -1,11 +1,11 @@
-"""The one class of errors that a user can mend, and warnings that are shown once."""
+"""Errors that a user can mend, and warnings that are shown once."""
 
 from __future__ import annotations
 
 import warnings
 from functools import lru_cache
 
-__all__ = ["InputError", "warn_once"]
+__all__ = ["InputError", "RowError", "TextError", "warn_once"]
 
 
 class InputError(ValueError, TypeError):
@@ -20,6 +20,50 @@ class InputError(ValueError, TypeError):
 
 
 InputError.__module__ = "movers"  # the name under which a traceback shows it, and users import it
+
+
+class RowError(InputError):
+    """What is wrong with one row of many. Who knows where its texts come from can say so in place of the index.
+
+    Attributes
+    ----------
+    metric : str
+    argument : str
+        Whose texts they are: `predictions`, `references`, `sources`.
+    row : int
+        Index, from 0.
+    reason : str
+    place : int or None
+        Index among the texts of the row, if it has several.
+
+    >>> print(RowError("wms", "predictions", 3, "too long"))
+    wms: predictions[3]: too long
+    >>> print(RowError("wms", "references", 3, "too long", 1).at("r.txt: line 4"))
+    wms: r.txt: line 4: too long
+    """
+
+    def __init__(self, metric: str, argument: str, row: int, reason: str, place: int | None = None) -> None:
+        super().__init__(metric, argument, row, reason, place)
+        self.metric, self.argument, self.row, self.reason, self.place = metric, argument, row, reason, place
+
+    def __str__(self) -> str:
+        place = "" if self.place is None else f"[{self.place}]"
+        return f"{self.metric}: {self.argument}[{self.row}]{place}: {self.reason}"
+
+    def at(self, where: str) -> InputError:
+        """The same, said of that place instead of an index."""
+        return InputError(f"{self.metric}: {where}: {self.reason}")
+
+
+class TextError(InputError):
+    """What is wrong with a text, raised by who does not know which row it is in."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(reason, text)
+        self.reason, self.text = reason, text
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 @lru_cache(maxsize=1024)

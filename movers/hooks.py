@@ -59,13 +59,13 @@ def compute_metrics(
     if len(set(names)) != len(names):
         raise InputError(f"compute_metrics: metrics: expected each metric once, but got {', '.join(names)}")
     for spec, options in parsed:
-        spec.parse(options)  # a wrong option is an error now, not after an epoch
+        spec.parse(options)  # fail now, not after an epoch
     return ComputeMetrics(tokenizer, parsed, postprocess)
 
 
 @dataclass
 class ComputeMetrics:
-    """Decodes the batches of an evaluation, keeps their texts and scores them with the last batch.
+    """Collects the decoded batches of an evaluation and scores them after the last one.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class ComputeMetrics:
             batch["references"] = self._decode(_array(eval_prediction.label_ids))
         if "sources" in compared_with:
             batch["sources"] = self._decode(_array(_source_ids(eval_prediction)))
-        for name, texts in batch.items():  # only now, so that nothing is kept of a batch that fails
+        for name, texts in batch.items():  # after decoding, so that nothing is kept of a batch that fails
             self.texts.setdefault(name, []).extend(texts)
         if not compute_result:
             return {}
@@ -114,7 +114,7 @@ class ComputeMetrics:
 
 def _source_ids(eval_prediction: EvalPrediction) -> object:
     inputs = getattr(eval_prediction, "inputs", None)
-    if isinstance(inputs, Mapping):  # with batch_eval_metrics all arguments of the model
+    if isinstance(inputs, Mapping):  # with batch_eval_metrics, all arguments of the model
         inputs = inputs.get("input_ids")
     if inputs is None:
         raise InputError('compute_metrics: expected the sources: set include_for_metrics=["inputs"]')

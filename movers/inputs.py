@@ -1,4 +1,4 @@
-"""What may come in. Raw Python values are checked here, before anything can change them.
+"""Validation of inputs, as raw Python values.
 
 Every message names the metric, the argument and the row, with expected and actual values.
 """
@@ -32,7 +32,7 @@ def _excerpt(text: str, width: int = 40) -> str:
 
 
 def check_text(metric: str, argument: str, row: str, value: object) -> str:
-    """One text: a str that UTF-8 can carry."""
+    """Check one text: a str that can be encoded in UTF-8."""
     if not isinstance(value, str):
         raise InputError(f"{metric}: {argument}[{row}]: expected a text (str), but got {_kind(value)}: {value!r:.60}")
     try:
@@ -46,7 +46,7 @@ def check_text(metric: str, argument: str, row: str, value: object) -> str:
 
 
 def _as_list(metric: str, argument: str, value: object, expected: str) -> list[object]:
-    # A set has no order, so its rows cannot belong to other rows.
+    # A set has no order.
     if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
         came = f"one str: {_excerpt(value)}" if isinstance(value, str) else _kind(value)
         raise InputError(f"{metric}: {argument}: expected {expected}, but got {came}")
@@ -54,7 +54,7 @@ def _as_list(metric: str, argument: str, value: object, expected: str) -> list[o
 
 
 def check_texts(metric: str, argument: str, value: object, first_row: int = 0) -> list[str]:
-    """A list of texts; `first_row` is what messages call the first of them.
+    """Check a list of texts; `first_row` is the number of the first in error messages.
 
     >>> check_texts("wms", "predictions", ["a", None])
     Traceback (most recent call last):
@@ -65,7 +65,7 @@ def check_texts(metric: str, argument: str, value: object, first_row: int = 0) -
 
 
 def check_text_groups(metric: str, argument: str, value: object, first_row: int = 0) -> list[list[str]]:
-    """A list of texts, or a list of lists of texts (ragged is fine); always returned as the latter.
+    """Check a list of texts or of lists of texts (may be ragged); returns a list of lists.
 
     >>> check_text_groups("wms", "references", ["a", ["b", "c"]])
     Traceback (most recent call last):
@@ -93,17 +93,17 @@ def check_text_groups(metric: str, argument: str, value: object, first_row: int 
 
 
 def is_group(item: object) -> TypeGuard[Sequence[object]]:
-    """Whether a row is several texts (or meant to be), not one."""
-    if isinstance(item, str | bytes):  # NumPy's strings too, though they look like arrays
+    """Whether a row is a list of texts, not a single text."""
+    if isinstance(item, str | bytes):  # includes NumPy strings, which look like arrays
         return False
-    # Arrays as rows come out of pandas and datasets in numpy format.
+    # pandas and datasets in NumPy format give arrays as rows.
     return isinstance(item, Sequence) or getattr(item, "ndim", 0) > 0
 
 
 def check_pairs(
     metric: str, predictions: object, references: object, argument: str = "references", first_row: int = 0
 ) -> tuple[list[str], list[list[str]]]:
-    """Predictions with their reference texts, one group a prediction.
+    """Check predictions and references; returns one list of references per prediction.
 
     >>> check_pairs("wms", ["a"], ["b", "c"])
     Traceback (most recent call last):
@@ -122,7 +122,7 @@ def check_pairs(
 
 
 def check_choice(metric: str, option: str, value: object, choices: Collection[object]) -> None:
-    """`value` must be one of `choices` (a Literal type or a collection).
+    """Check that `value` is one of `choices` (a Literal type or a collection).
 
     >>> check_choice("wms", "multi_ref", "min", ["max", "mean"])
     Traceback (most recent call last):
@@ -135,7 +135,7 @@ def check_choice(metric: str, option: str, value: object, choices: Collection[ob
 
 
 def check_positive(metric: str, option: str, value: object, none_allowed: bool = True, least: int = 1) -> None:
-    """`value` must be a whole number of at least `least` (or None, meaning: choose for me)."""
+    """Check that `value` is an integer of at least `least`, or None where allowed."""
     if value is None and none_allowed:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -144,7 +144,7 @@ def check_positive(metric: str, option: str, value: object, none_allowed: bool =
 
 
 def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> None:
-    """Every name must be known.
+    """Check that all option names are valid.
 
     >>> check_options("wms", ["stop_words"], ["model", "stopwords"])
     Traceback (most recent call last):

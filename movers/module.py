@@ -1,8 +1,8 @@
-"""The base of the evaluate modules in `metrics/`: texts are checked, loading takes options, rows survive a failure.
+"""Base of the evaluate modules in `metrics/`: validates texts, accepts options at load time, keeps rows on failure.
 
-evaluate stores rows in Arrow before a metric sees them, and Arrow changes wrong values silently (`"abc"` becomes three
-rows, a list among strings becomes its printed form). So texts are checked here as they come in, and references are
-always stored as lists.
+evaluate stores rows in Arrow before a metric sees them, and Arrow silently converts invalid values (`"abc"` becomes
+three rows, a list among strings becomes its repr). So texts are validated here first, and references are always stored
+as lists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SETTINGS = frozenset(inspect.signature(evaluate.Metric.__init__).parameters) - 
 def text_metric_info(
     name: str, description: str, citation: str, inputs_description: str, url: str
 ) -> evaluate.MetricInfo:
-    """The information that evaluate shows of a metric; a row's reference (or source) is one text or a list of texts."""
+    """`MetricInfo` of a metric; a reference (or source) is one text or a list of texts."""
     text = datasets.Value("string")
     forms = (datasets.Sequence(text), text)
     return evaluate.MetricInfo(
@@ -47,11 +47,10 @@ def text_metric_info(
 
 
 class TextMetric(evaluate.Metric, abc.ABC):
-    """Base of the modules. Abstract, because evaluate's loader would instantiate it in place of the module's own class.
+    """Base of the modules; abstract, because evaluate's loader would instantiate it instead of the module's class.
 
     A module names its class after its folder (`BertscoreEmd` for `bertscore_emd`) and lists all options of its metric
-    in `_compute`, which calls `score`. Options given to `evaluate.load` hold for every later `compute`, which may
-    override them.
+    in `_compute`, which calls `score`. Options given to `evaluate.load` are the defaults of every later `compute`.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
         Options given to `evaluate.load`.
     """
 
-    data: datasets.Dataset | None  # evaluate's: the rows, while they are computed
+    data: datasets.Dataset | None  # set by evaluate during `compute`
 
     def __init__(self, config_name: str | None = None, **settings: object) -> None:
         own = {key: value for key, value in settings.items() if key in _SETTINGS}
@@ -72,14 +71,14 @@ class TextMetric(evaluate.Metric, abc.ABC):
         self.load_options = {key: value for key, value in settings.items() if key not in own}
         options = self.spec.parse(self.load_options)
         if "shared_pass" in self.load_options:
-            # The first module to compute has to know what the others read, so all register before that. Nothing is
-            # scored yet: a blank text stands for the corpus.
+            # The first module to compute must know which layers the others need, so all register at load time; the
+            # corpus is a blank placeholder.
             self.spec.build(options, Corpus([""], [[""]]))
         self._grouped: bool | None = None
 
     @abc.abstractmethod
     def _info(self) -> evaluate.MetricInfo:
-        """What `text_metric_info` makes of the module's texts."""
+        """The result of `text_metric_info`."""
 
     @property
     def spec(self) -> MetricSpec:
@@ -87,7 +86,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
         return find_metric(self.name)
 
     def score(self, arguments: Mapping[str, Any]) -> dict[str, object]:
-        """What `_compute` returns, from its `locals()`: rows, checked when they were added, and options."""
+        """Score the `locals()` of `_compute`: rows, which were validated when they were added, and options."""
         compared_with = self.spec.compared_with
         options = {key: value for key, value in arguments.items() if key not in ("self", "predictions", compared_with)}
         predictions, references = arguments["predictions"], arguments[compared_with]
@@ -97,9 +96,9 @@ class TextMetric(evaluate.Metric, abc.ABC):
     def compute(
         self, *, predictions: object = None, references: object = None, **kwargs: object
     ) -> dict[str, object] | None:
-        """Score the given rows together with those added before; None on processes other than the first.
+        """Score the given rows together with those added before; returns None on processes other than the first.
 
-        If it fails, rows added before are still there (with `num_process=1`) and rows of this call are not.
+        If it fails, rows added before are kept (with `num_process=1`), rows of this call are not.
         """
         compared_with = self.spec.compared_with
         named = {compared_with: kwargs.pop(compared_with)} if compared_with in kwargs else {}
@@ -124,7 +123,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
         return result
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add rows for a later `compute`; if one of them is wrong, none is added."""
+        """Add rows for a later `compute`; if one is invalid, none is added."""
         given = self._name_inputs(predictions, references, kwargs)
         self._store(given["predictions"], given[self.spec.compared_with], first_row=0)
 
@@ -136,7 +135,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
         self._store([given["predictions"]], [given[self.spec.compared_with]], first_row=len(self))
 
     def _name_inputs(self, predictions: object, references: object, others: Mapping[str, object]) -> dict[str, object]:
-        """Predictions and what they are compared with, by name; anything else is an error."""
+        """Predictions and references (or sources) by name; anything else is an error."""
         compared_with = self.spec.compared_with
         given = {"predictions": predictions, "references": references, **others}
         if compared_with != "references" and references is None:
@@ -150,11 +149,11 @@ class TextMetric(evaluate.Metric, abc.ABC):
         return {"predictions": predictions, compared_with: given.get(compared_with)}
 
     def _store(self, predictions: object, references: object, first_row: int) -> None:
-        """Check rows and write them, references as lists, so that rows of one form and of the other cannot mix."""
+        """Validate and store rows, with references as lists; strings and lists must not be mixed."""
         argument = self.spec.compared_with
         references = list(references) if isinstance(references, Iterator) else references
         texts, groups = check_pairs(self.name, predictions, references, argument, first_row)
-        assert isinstance(references, Iterable)  # it has been checked
+        assert isinstance(references, Iterable)  # validated above
         grouped = is_group(next(iter(references)))
         if self._grouped not in (None, grouped):
             actual, expected = ("a list", "a str") if grouped else ("a str", "a list")
@@ -163,14 +162,14 @@ class TextMetric(evaluate.Metric, abc.ABC):
                 f"but got {actual}; give every row a str or every row a list of str"
             )
         if self.writer is not None:
-            self.writer.write_examples_on_file()  # rows that wait in the writer come before these
+            self.writer.write_examples_on_file()  # flush earlier rows first, to keep the order
         super().add_batch(predictions=texts, **{argument: groups})
         self._grouped = grouped
 
     def _give_back(self, added: int) -> None:
-        """After a failed computation: release files and locks, and put the rows added before the call back.
+        """After a failed computation, release files and locks and restore the rows added before the call.
 
-        Other processes cannot put theirs back, so with several processes all rows have to be added again.
+        With several processes rows cannot be restored and have to be added again.
         """
         kept = self.data[:added] if added and self.data is not None and self.num_process == 1 else None
         files = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
@@ -185,7 +184,7 @@ class TextMetric(evaluate.Metric, abc.ABC):
             super().add_batch(**kept)
 
     def _forget_locks(self) -> None:
-        # They are released; a metric that still holds them cannot be pickled.
+        # Released already; with them a metric could not be pickled.
         self.filelocks: list[BaseFileLock] | None = None
         self.file_paths: list[str] | None = None
         self.rendez_vous_lock: object = None

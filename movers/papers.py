@@ -1,4 +1,4 @@
-"""The papers that the metrics come from, and each metric in three sentences for people who meet it first."""
+"""The papers behind the metrics, and a short introduction to each metric."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Paper(NamedTuple):
     ----------
     authors, title, doi, address : str
     about : str
-        What the metric is: three sentences.
+        Introduction to the metric, three sentences.
     """
 
     authors: str
@@ -56,44 +56,44 @@ _BAO = (
 PAPERS: dict[str, Paper] = {
     "wms": Paper(
         *_CLARK,
-        about="Word Mover's Similarity is the minimum cost of moving the words of one text to those of another in an "
-        "embedding space, as exp(−distance). Synonyms are close, so they cost little. Word order does not count, nor "
-        "does who did what to whom.",
+        about="Word Mover's Similarity is exp(−distance / temperature), where the distance is the minimum cost of "
+        "moving the words of one text to those of another in an embedding space. Synonyms are close, so they cost "
+        "little. Word order is ignored, and so is who did what to whom.",
     ),
     "sms": Paper(
         *_CLARK,
-        about="Sentence Mover's Similarity moves whole sentences, each the mean of its word vectors and as heavy as it "
-        "is long. It suits texts of several sentences, in any order. A sentence that mixes two topics has a vector "
-        "between them, and words that the mean hides are not seen.",
+        about="Sentence Mover's Similarity moves whole sentences: the vector of a sentence is the mean of its word "
+        "vectors, its weight is its length. It suits texts of several sentences, in any order. A sentence on two "
+        "topics has a vector between them, and details are lost in the mean.",
     ),
     "swms": Paper(
         *_CLARK,
-        about="Sentence and Word Mover's Similarity moves words and sentences in one bag, half of the mass each. Mass "
-        "may move from a word to a sentence, which absorbs what has no counterpart of its own kind. On long texts it "
-        "agrees with people better than words or sentences alone.",
+        about="Sentence and Word Mover's Similarity moves words and sentences jointly, each with half of the mass. "
+        "Words may be matched with sentences and sentences with words, which absorbs units without a counterpart of "
+        "their own kind. On long texts it correlates better with human judgements than words or sentences alone.",
     ),
     "moverscore": Paper(
         *_ZHAO,
-        about="MoverScore moves n-grams whose vectors a contextual model made, so the same word in another sense is "
-        "elsewhere. Every n-gram is moved and none is matched for free, so repetition and omission cost something. "
-        "On very short texts the start and end marks carry much of the mass and raise the score.",
+        about="MoverScore moves n-grams with contextual embeddings, so a word in another sense has another vector. All "
+        "n-grams of both texts take part in the transport, so repetition and omission lower the score. On very short "
+        "texts the special tokens [CLS] and [SEP] carry much of the mass and raise the score.",
     ),
     "bertscore_hungarian": Paper(
         *_JIN,
-        about="BERTScore lets every token take its best partner, even one that is taken already. Here each token is "
-        "matched at most once, by the assignment that is best as a whole. Repetition then gains nothing, and a text "
-        "much longer or shorter than its reference leaves tokens without a partner.",
+        about="BERTScore matches every token with its most similar one, even if that is matched already. Here each "
+        "token is matched at most once, by the optimal assignment. Repetition is therefore not rewarded, and if one "
+        "text is much longer than the other, tokens remain unmatched.",
     ),
     "bertscore_emd": Paper(
         *_JIN,
-        about="BERTScore lets every token take its best partner, even one that is taken already. Here token mass, by "
-        "default the length of the token's vector, is moved to one or several tokens at the lowest cost. Repetition "
-        "then gains nothing, and one token may still stand for two.",
+        about="BERTScore matches every token with its most similar one, even if that is matched already. Here token "
+        "mass, by default the norm of the token's vector, is moved to one or several tokens at minimum cost. "
+        "Repetition is therefore not rewarded, and one token can still match two.",
     ),
     "reference_free_summary_quality": Paper(
         *_BAO,
-        about="This metric judges a summary by the document it summarises, without any reference. A model that was "
-        "trained on damaged summaries measures which sentences the document supports and how much of it is covered. "
-        "A wrong number or name among right words can still pass.",
+        about="This metric scores a summary against its source document, without a reference. It rates faithfulness "
+        "(is it supported by the document), coverage (does it say what matters) and fluency. A wrong number or name "
+        "among right words can go unnoticed.",
     ),
 }

@@ -1,4 +1,4 @@
-"""Where the evaluate modules are: inside the installed package, or in the checkout of an editable install."""
+"""Location of the evaluate modules: in the installed package, or in the checkout of an editable install."""
 
 from __future__ import annotations
 

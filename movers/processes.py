@@ -1,4 +1,4 @@
-"""A map over worker processes: results in order, a bounded number of tasks on their way, a dead worker replaced."""
+"""An ordered map over worker processes, with a bounded number of tasks in flight; dead workers are replaced."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ State = TypeVar("State")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _ATTEMPTS = 2  # of a task whose worker dies
-_AHEAD = 2  # tasks that a worker is given at a time: one to do, and the next
-_WATCH = 5.0  # seconds after which a worker looks whether its parent lives
+_AHEAD = 2  # tasks per worker: the current and the next
+_WATCH = 5.0  # seconds between a worker's checks that its parent is alive
 
 
 class WorkerDied(Exception):
-    """As many workers as a task is given have died over it."""
+    """Workers died on a task as often as it may be retried."""
 
     def __init__(self, task: object, code: int | None) -> None:
         super().__init__(task, code)
@@ -38,7 +38,7 @@ class WorkerDied(Exception):
 
 @dataclass
 class _Place(Generic[Task, Result]):
-    """A task, and what has become of it."""
+    """A task and its outcome."""
 
     task: Task
     deaths: int = 0
@@ -51,7 +51,7 @@ class _Place(Generic[Task, Result]):
 class _Worker(Generic[Task, Result]):
     process: multiprocessing.process.BaseProcess
     connection: Connection
-    given: deque[_Place[Task, Result]] = field(default_factory=deque)  # the first is being done
+    given: deque[_Place[Task, Result]] = field(default_factory=deque)  # the first is running
 
 
 @dataclass
@@ -61,7 +61,7 @@ class _Crew(Generic[State, Task, Result]):
     members: list[_Worker[Task, Result]] = field(default_factory=list)
 
     def hire(self) -> None:
-        """Start a worker by the process's own start method: forked, it shares the memory of the state."""
+        """Start a worker with the default start method; if forked, it shares the memory of the state."""
         context: Any = multiprocessing.get_context()
         ours, theirs = context.Pipe()
         arguments = theirs, self.function, self.state
@@ -70,18 +70,18 @@ class _Crew(Generic[State, Task, Result]):
             process.start()
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise InputError(f"workers: expected a model that can be sent to another process, but {error}") from None
-        theirs.close()  # so that the worker's end is the only one, and its death is seen
+        theirs.close()  # so that only the worker holds its end, and its death closes the pipe
         self.members.append(_Worker(process, ours))
 
     def assign(self, worker: _Worker[Task, Result], place: _Place[Task, Result]) -> None:
         worker.given.append(place)
         try:
             worker.connection.send(place.task)
-        except OSError:  # it is dead, which is noticed where its results are awaited
+        except OSError:  # the worker is dead; `hear` notices
             pass
 
     def hear(self) -> list[_Place[Task, Result]]:
-        """Wait for workers and put their results in place; tasks that were lost with a worker are returned."""
+        """Wait for results and store them; returns the tasks of workers that died."""
         lost: list[_Place[Task, Result]] = []
         busy = {worker.connection: worker for worker in self.members if worker.given}
         for connection in wait(list(busy)):
@@ -109,7 +109,7 @@ class _Crew(Generic[State, Task, Result]):
     def dismiss(self) -> None:
         for worker in self.members:
             worker.connection.close()
-            worker.process.kill()  # it holds nothing that has to be put in order
+            worker.process.kill()  # it has no state to clean up
         for worker in self.members:
             worker.process.join()
 
@@ -117,25 +117,25 @@ class _Crew(Generic[State, Task, Result]):
 def process_map(
     function: Callable[[State, Task], Result], state: State, tasks: Iterable[Task], workers: int
 ) -> Generator[Result]:
-    """`function(state, task)` for every task in one of several processes; results in the order of the tasks.
+    """Compute `function(state, task)` for every task in worker processes; results in the order of the tasks.
 
     Parameters
     ----------
-    function : of a module, so that a process that does not share this one's memory finds it
-    state : what all tasks need; inherited by forked workers, pickled once for each of the others
-    tasks : taken as they are needed: at most two per worker are on their way; as many more wait for an earlier result
-    workers : how many processes
+    function : a module-level function, so that it can be pickled
+    state : shared by all tasks; inherited by forked workers, otherwise pickled once per worker
+    tasks : consumed lazily: at most two per worker in flight, and as many finished ones waiting for an earlier result
+    workers : number of processes
 
-    An exception in a worker is raised here, after the results of the tasks before; a warning is issued here. A worker
-    that dies is replaced, and its task done again, once. All processes have ended when the generator has, also after an
-    exception or an interrupt; if this process is killed, they end by themselves.
+    An exception in a worker is raised here, after the results of earlier tasks; warnings are issued here. A worker that
+    dies is replaced and its task retried once. All processes have ended when the generator ends, also after an
+    exception or an interrupt; if this process is killed, they exit by themselves.
 
     >>> list(process_map(divmod, 7, [2, 3], workers=1))
     [(3, 1), (2, 1)]
     """
     crew: _Crew[State, Task, Result] = _Crew(function, state)
     source: Iterator[_Place[Task, Result]] = map(_Place, tasks)
-    order: deque[_Place[Task, Result]] = deque()  # begun, and not yet returned
+    order: deque[_Place[Task, Result]] = deque()  # started, and not yet yielded
     again: deque[_Place[Task, Result]] = deque()  # lost with a worker
     try:
         for _ in range(workers):
@@ -162,9 +162,9 @@ def process_map(
 
 
 def _work(connection: Connection, function: Callable[[Any, Any], Any], state: object) -> None:
-    """What a worker does until its connection ends."""
+    """Main loop of a worker, until its connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn that it has been forked
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # avoids a warning of tokenizers about forking
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
     while True:
@@ -184,7 +184,7 @@ def _work(connection: Connection, function: Callable[[Any, Any], Any], state: ob
 
 
 def _receive(connection: Connection, tasks: queue.SimpleQueue[Any]) -> None:
-    """Take tasks while the worker is at another one, so that nobody waits; end the process when its parent has."""
+    """Receive tasks while another one is running; exit when the parent process has ended."""
     parent = os.getppid()
     try:
         while True:
@@ -197,7 +197,7 @@ def _receive(connection: Connection, tasks: queue.SimpleQueue[Any]) -> None:
 
 
 def _portable(error: Exception) -> Exception:
-    """An exception that can be sent; one that is a bug with the worker's traceback as a note."""
+    """An exception that can be pickled; bugs carry the worker's traceback as a note."""
     if isinstance(error, InputError):
         return error
     text = "".join(traceback.format_exception(error))

@@ -1,4 +1,4 @@
-"""The metrics by name, without importing any of them, and `name[key=value,…]` as people write it."""
+"""The metrics by name, without importing any of them, and the syntax `name[key=value,…]`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MetricFunction(Protocol):
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """Where a metric lives.
+    """Name, module and class of a metric.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class MetricSpec:
         return self.options_class.parse(self.name, given)
 
     def build(self, options: RunOptions, corpus: Corpus | None = None) -> AnyMetric:
-        """The metric with its options settled; `idf="corpus"` needs the texts of the whole call."""
+        """The metric, ready to score; `idf="corpus"` needs all texts of the call."""
         from movers.scores.engine import build
 
         return build(self.metric_class, self.name, options, corpus)
@@ -88,32 +88,44 @@ _CLARK, _ZHAO, _JIN = "movers.scores.clark", "movers.scores.moverscore", "movers
 METRICS: dict[str, MetricSpec] = {
     spec.name: spec
     for spec in (
-        MetricSpec("wms", "Word Mover's Similarity", "moves words (Clark et al. 2019)", _CLARK, "WordMover"),
         MetricSpec(
-            "sms", "Sentence Mover's Similarity", "moves sentences (Clark et al. 2019)", _CLARK, "SentenceMover"
+            "wms", "Word Mover's Similarity", "transport between words (Clark et al. 2019)", _CLARK, "WordMover"
+        ),
+        MetricSpec(
+            "sms",
+            "Sentence Mover's Similarity",
+            "transport between sentences (Clark et al. 2019)",
+            _CLARK,
+            "SentenceMover",
         ),
         MetricSpec(
             "swms",
             "Sentence + Word Mover's Similarity",
-            "moves words and sentences (Clark et al. 2019)",
+            "transport between words and sentences jointly (Clark et al. 2019)",
             _CLARK,
             "SentenceAndWordMover",
         ),
-        MetricSpec("moverscore", "MoverScore", "moves n-grams in context (Zhao et al. 2019)", _ZHAO, "MoverScore"),
+        MetricSpec(
+            "moverscore", "MoverScore", "transport between contextual n-grams (Zhao et al. 2019)", _ZHAO, "MoverScore"
+        ),
         MetricSpec(
             "bertscore_hungarian",
             "BERTScore, one-to-one",
-            "matches each token once (Jin & Gildea 2022)",
+            "optimal assignment of contextual tokens (Jin & Gildea 2022)",
             _JIN,
             "BertScoreHungarian",
         ),
         MetricSpec(
-            "bertscore_emd", "BERTScore, one-to-many", "moves token mass (Jin & Gildea 2022)", _JIN, "BertScoreEmd"
+            "bertscore_emd",
+            "BERTScore, one-to-many",
+            "transport between contextual tokens (Jin & Gildea 2022)",
+            _JIN,
+            "BertScoreEmd",
         ),
         MetricSpec(
             "reference_free_summary_quality",
             "Reference-free summary quality",
-            "judges a summary by its document (Bao et al. 2020)",
+            "a summary against its source document (Bao et al. 2020)",
             "movers.quality.scorer",
             "SummaryQuality",
             compared_with="sources",
@@ -147,14 +159,14 @@ def score_many(
         `name`, `name[key=value,…]` or `(name, options)`.
     predictions : n texts
     references : n texts, or n lists of texts
-        For the metrics that compare with references.
+        For metrics that need references.
     sources : n texts, or n lists of texts
-        For the metrics that compare with source documents.
+        For metrics that need source documents.
 
     Returns
     -------
     dict
-        What each metric's function returns, under the metric as it was written (under `name` for a pair).
+        The result of each metric, keyed by the metric as given (by `name` for a pair).
 
     Examples
     --------
@@ -200,7 +212,7 @@ def parse_value(text: str) -> object:
     words = {"none": None, "true": True, "false": False}
     if plain.lower() in words:
         return words[plain.lower()]
-    if plain.startswith(("[", '"')):  # quotes make a text of what looks like something else
+    if plain.startswith(("[", '"')):  # quotes force a string
         try:
             return json.loads(plain)
         except json.JSONDecodeError as error:
@@ -253,7 +265,7 @@ def split_metrics(text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Parts between commas, but not between those inside brackets."""
+    """Parts between commas outside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += {"[": 1, "]": -1}.get(character, 0)

@@ -1,4 +1,4 @@
-"""One line that says how a number was computed, in the manner of sacreBLEU."""
+"""Signatures in the manner of sacreBLEU: one line that says how a score was computed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def signature(metric: str, fields: Mapping[str, object]) -> str:
 
 
 def read_signature(line: str) -> dict[str, str]:
-    """The fields of a signature, the metric's name under `metric`.
+    """Parse a signature into its fields; the name of the metric is under `metric`.
 
     >>> read_signature("wms|emb:wordllama-256@64b47a2d|v:0.1.0")
     {'metric': 'wms', 'emb': 'wordllama-256@64b47a2d', 'v': '0.1.0'}

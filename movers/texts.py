@@ -1,9 +1,9 @@
-"""Text → sentences → words. Knows no vectors.
+"""Text → sentences → words; no vectors.
 
-A *token* is a segment between two Unicode word boundaries (UAX #29) that shows something: a word, a number, a mark.
-A *word* is a token with at least one letter, whatever the script; Han, hiragana and Thai come character by character
-and katakana in runs, as the default rules of UAX #29 have it. English clitics are cut off (`don't` → `do`, `bank's` →
-`bank`), which is what the alphabetic tokens of the tokenizers used by Clark et al. (2019) amount to.
+A *token* is a visible segment between two Unicode word boundaries (UAX #29): a word, a number, a punctuation mark.
+A *word* is a token with at least one letter, in any script. By the default rules of UAX #29, Han, hiragana and Thai are
+split into characters and katakana into runs. English clitics are removed (`don't` → `do`, `bank's` → `bank`), which
+agrees with the alphabetic tokens of the tokenizers used by Clark et al. (2019).
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ _DIGIT = regex.compile(r"\p{N}")
 _CLITIC = regex.compile(r"(?i)(?<=\p{L})(?:n['’]t|['’](?:s|re|ve|ll|d|m))$")
 _MARK = regex.compile(r"\p{M}")
 _NEGATION = regex.compile(r"(?i)n['’]t$")
-# The three negations whose stem is not what is left when n't is cut off.
+# Negations whose stem is not simply what precedes n't.
 _IRREGULAR = {"can't": "can", "won't": "will", "shan't": "shall"}
 
 
 def split_sentences(text: str, lang: str = "en") -> list[str]:
-    """Cut a text into sentences, without loss of a visible character.
+    """Split a text into sentences; no visible character is lost.
 
-    A line break always ends a sentence: generated texts and corpora put sentences, titles and list items on lines.
+    A line break always ends a sentence, because generated texts and corpora put sentences, titles and list items on
+    lines of their own.
 
     >>> split_sentences("Dr. Smith paid $3.50. He left at 5 p.m. with J. R. Jones!")
     ['Dr. Smith paid $3.50.', 'He left at 5 p.m. with J. R. Jones!']
@@ -66,34 +67,39 @@ def split_sentences(text: str, lang: str = "en") -> list[str]:
     return sentences
 
 
-_SEGMENT = 4096  # characters; the segmenter's time grows with the square of what it is given
+_SEGMENT = 4096  # characters; the segmenter takes quadratic time
+_OVERLAP = 200  # characters that are segmented again where no boundary was found: one may lie at the cut
 
 
 def _segment(line: str, lang: str) -> list[str]:
-    """Sentences of a line. A long line is given to the segmenter in parts, each from the last boundary found."""
+    """Sentences of a line. A long line is segmented in parts, each starting at the last boundary found."""
     if len(line) <= _SEGMENT:
         return list(sentencex.segment(lang, line))
     found: list[str] = []
-    begun = ""  # of a sentence whose end has not been found
-    position = 0
+    begun = ""  # of a sentence whose end has not been found yet
+    position = unbroken = 0  # where to continue, and up to where there is no boundary
     while position < len(line):
         end = position + _SEGMENT
         space = line.rfind(" ", position, end)
         if end < len(line) and space > position:
             end = space + 1  # not inside a word
         parts = list(sentencex.segment(lang, line[position:end]))
+        while len(parts) > 1 and position + len(parts[0]) < unbroken:  # seen in part, a quotation has others inside
+            parts[:2] = [parts[0] + parts[1]]
         if end >= len(line):
             return [*found, begun + parts[0], *parts[1:]]
-        if len(parts) > 1:  # the last one may go on
+        if len(parts) > 1:  # the last one may continue
             found += [begun + parts[0], *parts[1:-1]]
             begun, position = "", end - len(parts[-1])
         else:
-            begun, position = begun + line[position:end], end
+            again = max(line.rfind(" ", position + 1, end - _OVERLAP) + 1, end - 2 * _OVERLAP)
+            again = again if again > position else end
+            begun, position, unbroken = begun + line[position:again], again, end
     return [*found, begun]
 
 
 def sentence_spans(text: str, lang: str = "en") -> list[tuple[int, int]]:
-    """Where the sentences of a text begin and end.
+    """Start and end of every sentence.
 
     >>> sentence_spans("It rains.  We stay.")
     [(0, 9), (11, 19)]
@@ -106,18 +112,18 @@ def sentence_spans(text: str, lang: str = "en") -> list[tuple[int, int]]:
     return spans
 
 
-# The default rules of UAX #29 on ASCII, curly quotes and a few common signs, where a plain pattern is several times as
-# fast as the general machinery.
+# The default rules of UAX #29 for ASCII, curly quotes and a few common symbols, where a simple pattern is several times
+# faster than the general one.
 _PLAIN_TEXT = re.compile(r"[\x00-\x7f‘’“”–—…•£€°▃]*")
 _PLAIN_PIECE = re.compile(
     r"[A-Za-z0-9_]+(?:(?:(?<=[A-Za-z])[.':‘’](?=[A-Za-z])|(?<=[0-9])[.',;‘’](?=[0-9]))[A-Za-z0-9_]+)*|\s+|."
 )
-# The library joins an apostrophe to a vowel behind it ('apple); UAX #29 has a boundary there.
+# `regex` joins an apostrophe to a following vowel ('apple); UAX #29 has a boundary there.
 _JOINED_APOSTROPHE = regex.compile(r"\b(['’])(?=\p{L})", flags=regex.WORD | regex.VERSION1)
 
 
 def split_pieces(text: str) -> list[str]:
-    """The text between Unicode word boundaries, nothing left out: tokens and what stands between them.
+    """Split a text at Unicode word boundaries, into tokens and what is between them.
 
     >>> split_pieces("We paid $3.50.")
     ['We', ' ', 'paid', ' ', '$', '3.50', '.']
@@ -130,8 +136,8 @@ def split_pieces(text: str) -> list[str]:
     return pieces
 
 
-# A mark at the beginning belongs to white space before it, halves of flags join what follows them, and an apostrophe
-# with a mark is cut off if another one in the text is.
+# Cases in which the split depends on the neighbours: a combining mark at the beginning joins preceding white space,
+# regional indicators join what follows, and an apostrophe with a mark is split off if another one in the text is.
 _NOT_ALONE = regex.compile(
     r"(?:\A|['’])[\p{Word_Break=Extend}\p{Word_Break=Format}\p{Word_Break=ZWJ}]"
     r"|[\p{Regional_Indicator}\p{Emoji_Modifier}]"
@@ -139,7 +145,7 @@ _NOT_ALONE = regex.compile(
 
 
 def cut_alike_alone(token: str) -> bool:
-    """Whether the pieces of what stands between white space are the same in every text.
+    """Whether a whitespace-separated token is split into the same pieces in every text.
 
     >>> cut_alike_alone("'It's"), cut_alike_alone("\u0301a")
     (True, False)
@@ -154,7 +160,7 @@ def _split_apostrophe(piece: str) -> tuple[str, ...]:
 
 
 class Span(NamedTuple):
-    """A token of a text: what it says after the rules, and where it stands."""
+    """A token: its text after normalisation, its offsets, and whether the rules keep it."""
 
     text: str
     start: int
@@ -163,7 +169,7 @@ class Span(NamedTuple):
 
 
 def is_visible(piece: str) -> bool:
-    """Whether a piece shows anything: more than space, control and format characters."""
+    """Whether a piece has a visible character, not only spaces, control and format characters."""
     return _VISIBLE.search(piece) is not None
 
 
@@ -188,14 +194,12 @@ def _bundled_stop_words(name: str) -> frozenset[str]:
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-_NORWEGIAN = {"no": "nb", "nn": "nb"}  # the package has one list for them
+_NORWEGIAN = {"no": "nb", "nn": "nb"}  # one list serves all three
 
 
 @lru_cache(maxsize=64)
 def language_stop_words(lang: str) -> frozenset[str] | None:
-    """The stop words of a language: for English the bundled list, for others those of the package stop-words.
-
-    None if there is no list for the language.
+    """Stop words of a language: the bundled list for English, the package stop-words for others; None if there is none.
 
     >>> len(language_stop_words("en-GB")), "und" in language_stop_words("de"), language_stop_words("la")
     (127, True, None)
@@ -212,14 +216,14 @@ def language_stop_words(lang: str) -> frozenset[str] | None:
 
 
 def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> frozenset[str]:
-    """The words to drop; errors name the metric.
+    """The set of stop words that an option stands for; errors name the metric.
 
     Parameters
     ----------
     stopwords
-        `"auto"`: the list of the language, or none, with a warning, if there is no list for it; `"english"`: the
-        bundled list; a list of words; or None.
-    lang : code of the language that `"auto"` follows
+        `"auto"`: the list for `lang`, or none, with a warning, if there is no list; `"english"`: the bundled list;
+        a list of words; or None.
+    lang : language code
 
     >>> "the" in stop_words("english"), len(stop_words("english")), len(stop_words(None))
     (True, 127, 0)
@@ -241,7 +245,7 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
                 "pass stopwords=None, or a list of your own"
             )
         return words or frozenset()
-    if not isinstance(stopwords, Collection) or isinstance(stopwords, bytes):  # an iterator could be read only once
+    if not isinstance(stopwords, Collection) or isinstance(stopwords, bytes):  # an iterator can be read only once
         raise InputError(
             f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, "
             f"but got {type(stopwords).__name__}"
@@ -254,7 +258,7 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
 
 
 def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
-    """How a signature names them: by name, or a list by its digest.
+    """Name of the stop words in a signature: a language, or the digest of a list.
 
     >>> name_stop_words("auto", "en"), name_stop_words("auto", "de-AT"), name_stop_words("auto", "la")
     ('english', 'de-...', None)
@@ -271,7 +275,7 @@ def _digest(words: frozenset[str]) -> str:
 
 
 def _main_language(lang: str) -> str:
-    """The code of a language without its region.
+    """Language code without region.
 
     >>> _main_language("pt-BR")
     'pt'
@@ -279,7 +283,7 @@ def _main_language(lang: str) -> str:
     return re.split("[-_]", lang.lower())[0]
 
 
-# ISO 639-1, and languages with a Wikipedia that have a three-letter code only.
+# ISO 639-1, and three-letter codes of further languages that have a Wikipedia.
 _LANGUAGES = frozenset(
     """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo
@@ -293,7 +297,7 @@ _LANGUAGES = frozenset(
 
 
 def check_language(metric: str, lang: str) -> None:
-    """`lang` must be the code of a language, with or without a region (`pt`, `pt-BR`).
+    """Check that `lang` is a language code, with or without region (`pt`, `pt-BR`).
 
     >>> check_language("wms", "english")
     Traceback (most recent call last):
@@ -305,20 +309,20 @@ def check_language(metric: str, lang: str) -> None:
 
 @dataclass(frozen=True)
 class WordRules:
-    """Which tokens of a text are its units, and how they are written.
+    """Which tokens of a text are kept, and how they are normalised.
 
     Parameters
     ----------
     stopwords : frozenset of str
-        Lower-cased words to drop.
+        Lowercased words to drop.
     lowercase : bool
-        Write words in lower case.
+        Lowercase words.
     keep_numbers : bool
-        Keep tokens of digits alone (`1998`, `3.5`). Tokens with a letter (`3rd`, `covid19`) are always words.
+        Keep tokens that consist of digits only (`1998`, `3.5`). Tokens with a letter (`3rd`, `covid19`) are words.
     punctuation : bool
-        Drop tokens without letter or digit.
+        Drop tokens without a letter or digit.
     lang : str
-        Language of the sentence rules; for `en`, clitics are cut off.
+        Language of the sentence splitter; for `en`, clitics are removed.
     """
 
     stopwords: frozenset[str] = frozenset()
@@ -328,7 +332,7 @@ class WordRules:
     lang: str = "en"
 
     def spans(self, text: str) -> list[Span]:
-        """Every token of `text` with whether the rules keep it."""
+        """All tokens of `text`, with whether the rules keep them."""
         spans = []
         for piece, start, end in token_spans(text):
             word, kept = self.judge(piece)
@@ -336,14 +340,14 @@ class WordRules:
         return spans
 
     def judge(self, piece: str) -> tuple[str, bool]:
-        """The word that a visible token stands for, and whether the rules keep it."""
+        """The normalised form of a visible token, and whether the rules keep it."""
         word = piece.lower() if self.lowercase else piece
         if piece.isalpha():  # the common case first
             kept = word.lower() not in self.stopwords
         elif _LETTER.search(piece):
             kept = True
             if self.lang == "en":
-                # A negated auxiliary ("don't", "couldn't") is a stop word where "not" is one.
+                # A negated auxiliary ("don't", "couldn't") is a stop word if "not" is.
                 kept = not ("not" in self.stopwords and _NEGATION.search(word))
                 word = _without_clitic(word)
             kept = kept and word.lower() not in self.stopwords
@@ -370,7 +374,7 @@ def _without_clitic(word: str) -> str:
 
 
 def is_mostly_non_latin(text: str) -> bool:
-    """Whether more than half of the letters lie outside the Latin script.
+    """Whether more than half of the letters are not Latin.
 
     >>> is_mostly_non_latin("Привет, мир"), is_mostly_non_latin("Hello, мир")
     (True, False)
@@ -383,7 +387,7 @@ def is_mostly_non_latin(text: str) -> bool:
 
 
 def warn_about_script(metric: str, texts: Sequence[str]) -> None:
-    """Warn if English stop words are to be dropped from texts of another script."""
+    """Warn if English stop words are to be dropped from texts in another script."""
     foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
     if 2 * foreign > len(texts[:64]):
         warnings.warn(

@@ -1,4 +1,4 @@
-"""The thread pool that compares texts, and BLAS held to one thread meanwhile."""
+"""The thread pool that compares texts, with BLAS limited to one thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def default_threads() -> int:
-    """The processors this process may use."""
+    """Number of processors available to this process."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:  # not on Linux
@@ -31,7 +31,7 @@ def default_threads() -> int:
 
 
 class SafeLock:
-    """A lock that a forked child finds open: the thread that held it does not exist there."""
+    """A lock that is released in a forked child, where the thread that held it does not exist."""
 
     _all: ClassVar[weakref.WeakSet[SafeLock]] = weakref.WeakSet()
 
@@ -56,7 +56,7 @@ _NOTHING = nullcontext()
 
 
 class CellBudget:
-    """Bounds the cost matrices that are in memory over all threads of the process."""
+    """Bounds the total size of the cost matrices of all threads."""
 
     def __init__(self) -> None:
         self.renew()
@@ -66,9 +66,9 @@ class CellBudget:
         self._held = 0
 
     def hold(self, cells: int, limit: int) -> AbstractContextManager[None]:
-        """Wait until no more than `limit` cells are held together with these; a single matrix never waits for itself.
+        """Wait until at most `limit` cells are in use, including these; a single larger matrix is admitted alone.
 
-        Small matrices, of which there are many, are not counted.
+        Small matrices are not counted.
 
         >>> with CellBudget().hold(10**9, 50):
         ...     pass
@@ -92,9 +92,9 @@ CELLS = CellBudget()
 
 
 def _after_fork() -> None:
-    """In a forked child: locks are open, nothing is held, and torch does without its pool of threads.
+    """In a forked child, reset locks and limit torch to one thread.
 
-    The threads of that pool do not exist in the child, so that work handed to them would never be done.
+    The threads of torch's pool do not exist in the child, so work submitted to them would never finish.
     """
     SafeLock.renew_all()
     CELLS.renew()
@@ -104,10 +104,10 @@ def _after_fork() -> None:
 
 
 class _BlasHold:
-    """Limits OpenBLAS to one thread while at least one caller holds it, and restores what it was before the first.
+    """Limits OpenBLAS to one thread while at least one caller holds it, then restores the previous limit.
 
-    threadpoolctl's own context manager saves and restores per caller: two calls that overlap would leave the limit of
-    the first behind for good.
+    threadpoolctl's own context manager saves and restores per caller: overlapping calls would leave the limit in place
+    permanently.
     """
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class _BlasHold:
             if self._controller is None:
                 from threadpoolctl import ThreadpoolController
 
-                # NumPy's own copy only, never the library of an encoder.
+                # Only NumPy's OpenBLAS, not the library of an encoder.
                 self._controller = ThreadpoolController().select(internal_api="openblas")
             self._before = [(library, library.num_threads) for library in self._controller.lib_controllers]
             for library, _ in self._before:
@@ -138,7 +138,7 @@ class _BlasHold:
                     library.set_num_threads(count)
 
     def forget(self) -> None:
-        """In a forked child: those who held it are not there."""
+        """In a forked child, where the holders do not exist."""
         self._holders = 0
 
 
@@ -149,10 +149,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep NumPy's matrix products on the thread that asks for them; not to be held across a `yield` to a caller.
+    """Run NumPy's matrix products on the calling thread; do not hold across a `yield` to a caller.
 
-    At the size of a sentence, waking BLAS's own threads takes several times as long as the product, and pairs are
-    spread over threads anyway.
+    For matrices of sentence size, waking BLAS threads takes several times as long as the product, and pairs are
+    distributed over threads anyway.
     """
     _HOLD.acquire()
     try:
@@ -162,7 +162,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of `size` items, the last one shorter.
+    """Split items into lists of `size`; the last may be shorter.
 
     >>> list(chunks(range(5), 2))
     [[0, 1], [2, 3], [4]]
@@ -178,7 +178,7 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 class _Solvers(ThreadPoolExecutor):
-    """A pool that knows what was submitted to any of its kind, and is not done."""
+    """A thread pool that records its unfinished tasks."""
 
     submitted: ClassVar[weakref.WeakSet[Future[Any]]] = weakref.WeakSet()
 
@@ -190,9 +190,9 @@ class _Solvers(ThreadPoolExecutor):
 
 @contextmanager
 def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
-    """Threads to solve in, even if it is one: the calling thread stays free to be interrupted.
+    """A pool of solver threads, also if `threads` is 1, so that the calling thread can be interrupted.
 
-    After an interrupt nobody waits for what the threads have begun.
+    After an interrupt, running tasks are not waited for.
     """
     pool = _Solvers(default_threads() if threads is None else threads, thread_name_prefix="movers")
     try:
@@ -202,16 +202,16 @@ def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
 
 
 def solvers_at_work() -> bool:
-    """Whether threads of a pool are still solving; the interpreter would wait for them before it exits."""
+    """Whether solver threads are still running; the interpreter would wait for them at exit."""
     return any(future.running() for future in list(_Solvers.submitted))
 
 
 def threaded_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None, chunk: int = 32
 ) -> Iterator[Result]:
-    """`map(function, items)` on a thread pool: results in the order of the items, a bounded number in flight.
+    """`map(function, items)` in a thread pool, in order, with a bounded number of tasks in flight.
 
-    Items go to the threads in chunks, because handing over a single sentence costs as much as solving it.
+    Items are submitted in chunks, because submitting a single sentence pair costs as much as solving it.
 
     >>> list(threaded_map(lambda n: n * n, range(5), threads=2))
     [0, 1, 4, 9, 16]

@@ -107,9 +107,15 @@ def claim_folder(command: str, output: Path, options: Mapping[str, object], data
         # `work` alone is what a run leaves that was killed before its first write was complete
         if output.exists() and not (output.is_dir() and {item.name for item in output.iterdir()} <= {"work"}):
             raise InputError(f"{command}: output: expected a new or empty folder, but {str(output)!r} has other files")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{command}: output: {path.parent}: cannot make this folder: {error.strerror}") from None
         io.write_file(path, json.dumps(run, indent=1))
-    held = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        held = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{command}: output: {path}: expected the record of a run, but got: {error}") from None
     if held != (wanted := json.loads(json.dumps(run))):
         known = held.get("options", {})
         changed = [name for name in wanted["options"] if known.get(name) != wanted["options"][name]]

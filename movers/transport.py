@@ -1,13 +1,13 @@
-r"""Masses and costs → plan. Knows no text and no encoder.
+r"""Optimal transport and alignment: masses and costs → plan. Independent of texts and encoders.
 
 Three ways to align the m units of one side with the n units of the other:
 
 - `emd`: exact optimal transport, :math:`\min_T \sum_{ij} T_{ij} C_{ij}` with :math:`T 1 = a`, :math:`T^\top 1 = b`,
   :math:`T \ge 0` (Kusner et al. 2015; Clark et al. 2019, Eq. 2), solved by POT's network simplex;
 - `assignment`: the optimal one-to-one alignment (Jin & Gildea 2022, Eq. 1), solved by SciPy;
-- `greedy`: each unit takes its best partner, however often that one is taken (Zhang et al. 2020).
+- `greedy`: each unit is aligned with its most similar one, which may be aligned repeatedly (Zhang et al. 2020).
 
-All three release Python's lock in their compiled parts, so that many problems can be solved at once in threads.
+All three release the GIL in compiled code, so that problems can be solved in parallel threads.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 
 class Plan(NamedTuple):
-    """What moves where.
+    """A transport plan.
 
     Attributes
     ----------
     flow : (m, n) float64
-        `flow[i, j]` is the mass that moves from unit i to unit j.
+        `flow[i, j]` is the mass transported from unit i to unit j.
     cost : float
         The sum of `flow * costs`.
     """
@@ -59,7 +59,7 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
     """Distances between the rows of x (m, d) and y (n, d), as an (m, n) float64 array.
 
     `euclidean` ‖x−y‖, `sqeuclidean` ‖x−y‖², `cosine` 1 − cos(x, y) (a zero vector has cosine 0 with everything).
-    Equal rows are at distance 0 exactly.
+    Equal rows have distance 0 exactly.
 
     >>> pairwise_distances(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[3.0, 4.0]])).tolist()
     [[5.0], [0.0]]
@@ -68,10 +68,10 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
     y = np.asarray(y, dtype=np.float64)
     if distance == "cosine":
         x, y = unit_rows(x), unit_rows(y)
-        # ‖x−y‖²/2 = 1 − cos for unit vectors, but zero vectors are not unit vectors: take the product itself.
+        # Not ‖x−y‖²/2, which is 1 − cos for unit vectors but not for zero vectors.
         cosines = x @ y.T
         costs = 1.0 - cosines
-        # The product of two (nearly) equal unit vectors is 1 up to rounding: there, take the difference itself.
+        # For nearly equal unit vectors 1 − cos is dominated by rounding: use ‖x−y‖²/2 there.
         close_rows, close_columns = np.nonzero(cosines > 1.0 - 1e-7)
         if len(close_rows):
             difference = x[close_rows] - y[close_columns]
@@ -83,7 +83,7 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
     squares *= -2.0
     squares += x_square[:, None]
     squares += y_square
-    # The expanded square loses digits where two points (nearly) coincide: there, take the difference itself.
+    # The expanded square loses precision where two points nearly coincide: use the difference there.
     rows, columns = (squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))).nonzero()
     if len(rows):
         difference = x[rows] - y[columns]
@@ -94,15 +94,15 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
 def row_distances(
     vectors: NDArray[np.float32], squares: Floats, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[Floats]:
-    """Euclidean distances between rows of one table, for many small pairs of lists of rows at once.
+    """Euclidean distances between rows of one table, for many small pairs of row lists in one batch.
 
-    Equal to `pairwise_distances(vectors[i], vectors[j])` for each pair (i, j), at a third of the calls.
+    Equal to `pairwise_distances(vectors[i], vectors[j])` for each pair (i, j), with a third of the NumPy calls.
 
     Parameters
     ----------
     vectors : (N, d)
-    squares : (N,) their squared lengths
-    pairs : lists of m and n rows, not empty
+    squares : (N,) squared norms of the vectors
+    pairs : non-empty lists of m and n row indices
 
     >>> table = np.array([[0.0, 0.0], [3.0, 4.0]], np.float32)
     >>> [costs.tolist() for costs in row_distances(table, np.array([0.0, 25.0]), [([0, 1], [1]), ([0], [0])])]
@@ -130,7 +130,7 @@ def row_distances(
         matrix += lengths[middle:end]
         matrices.append(matrix)
         place, cell = end, cell + len(first) * len(second)
-    # As in `pairwise_distances`: where two points (nearly) coincide, take the difference itself.
+    # As in `pairwise_distances`: use the difference where two points nearly coincide.
     begins = ends - counts
     largest = np.maximum.reduceat(lengths, begins)
     (close,) = (cells < np.repeat(1e-7 * (largest[::2] + largest[1::2]), sizes)).nonzero()
@@ -139,7 +139,7 @@ def row_distances(
         i, j = np.divmod(close - (cell_ends - sizes)[pair], counts[1::2][pair])
         i, j = begins[::2][pair] + i, begins[1::2][pair] + j
         cells[close] = 0.0
-        other = rows[i] != rows[j]  # most are the same row
+        other = rows[i] != rows[j]  # most are the same row, at distance 0
         if other.any():
             difference = points[i[other]] - points[j[other]]
             cells[close[other]] = np.einsum("ij,ij->i", difference, difference)
@@ -148,7 +148,7 @@ def row_distances(
 
 
 def unit_rows(x: NDArray[Real]) -> NDArray[Real]:
-    """Rows of x scaled to length 1; zero rows stay zero. Lengths in double: squares of large numbers would overflow."""
+    """Scale the rows of x to length 1; zero rows stay zero. Norms are in float64, where squares do not overflow."""
     lengths = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
     return np.asarray(x / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=x.dtype)
 
@@ -161,11 +161,11 @@ def emd(a: ArrayLike, b: ArrayLike, costs: ArrayLike) -> Plan:
     Parameters
     ----------
     a : (m,) array
-        Masses of one side; not negative, their sum above zero. They are normalised to sum 1.
+        Masses of one side: non-negative, with a positive sum; normalised to sum to 1.
     b : (n,) array
         Masses of the other side.
     costs : (m, n) array
-        What it costs to move one unit of mass from i to j; finite.
+        Cost of moving one unit of mass from i to j; finite.
 
     Returns
     -------
@@ -183,14 +183,14 @@ def emd(a: ArrayLike, b: ArrayLike, costs: ArrayLike) -> Plan:
 
 
 def emd_of_normalised(a: Floats, b: Floats, costs: Floats) -> Plan:
-    """As `emd`, for masses that are known to be positive or zero and to sum to 1, and a contiguous float64 matrix."""
+    """Like `emd`, for masses known to be non-negative and to sum to 1, and a contiguous float64 matrix."""
     if costs.shape != (len(a), len(b)):
         raise InputError(f"emd: costs: expected shape {(len(a), len(b))}, but got {costs.shape}")
-    # One pass in the common case: NaN and infinity both show in the sum (which may overflow without them).
+    # One pass in the common case: NaN and infinity propagate to the sum (which may also overflow without them).
     if not math.isfinite(costs.sum()) and not np.isfinite(costs).all():
         row, column = np.argwhere(~np.isfinite(costs))[0]
         raise InputError(f"emd: costs[{row}, {column}]: expected a finite number, but got {costs[row, column]}")
-    if len(a) == 1 or len(b) == 1:  # only one plan exists
+    if len(a) == 1 or len(b) == 1:  # there is only one feasible plan
         flow = a[:, None] * b
         return Plan(flow, float(np.vdot(flow, costs)))
     flow, cost, code = emd_kernel()(a, b, costs)
@@ -202,7 +202,7 @@ def emd_of_normalised(a: Floats, b: Floats, costs: Floats) -> Plan:
 def _masses(name: str, values: ArrayLike) -> Floats:
     masses = np.ascontiguousarray(values, dtype=np.float64)
     if masses.ndim != 1 or not len(masses):
-        # POT would read an empty vector as "uniform".
+        # POT interprets an empty vector as uniform masses.
         raise InputError(f"emd: {name}: expected a vector with at least one mass, but got shape {masses.shape}")
     total = masses.sum()
     if not np.isfinite(total) or masses.min() < 0 or total <= 0:
@@ -211,7 +211,7 @@ def _masses(name: str, values: ArrayLike) -> Floats:
 
 
 def assignment(costs: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Optimal one-to-one alignment: rows i and columns j of the min(m, n) pairs with the least total cost.
+    """Optimal one-to-one alignment: rows i and columns j of the min(m, n) pairs with minimum total cost.
 
     >>> [indices.tolist() for indices in assignment(np.array([[1.0, 2.0], [1.0, 5.0]]))]
     [[0, 1], [1, 0]]

@@ -1,4 +1,4 @@
-r"""Units → masses, and the table of inverse document frequencies."""
+r"""Masses of units, and IDF tables."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class IdfTable:
     Parameters
     ----------
     frequencies : dict
-        For each key (a word, or the id of a token) in how many documents it occurs.
+        Key (a word or a token id) → number of documents that contain it.
     documents : int
         N.
     keys : {"words", "tokens"}
         What the keys are.
     tokenizer : str or None
-        Digest of the tokenizer the token ids come from: ids of another tokenizer mean other tokens.
+        Digest of the tokenizer that the token ids belong to.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class IdfTable:
     def build(
         cls, documents: Iterable[Iterable[str | int]], keys: Keys = "words", tokenizer: str | None = None
     ) -> IdfTable:
-        """Count in how many documents each key occurs; a document counts as often as it is given."""
+        """Count the documents that contain each key; repeated documents count repeatedly."""
         frequencies: Counter[str | int] = Counter()
         count = 0
         for document in documents:
@@ -98,7 +98,7 @@ class IdfTable:
 
     @cached_property
     def digest(self) -> str:
-        """Names the table in signatures."""
+        """Identifies the table in signatures."""
         return short_digest(json.dumps(self._plain(), ensure_ascii=True, sort_keys=True))
 
     def _plain(self) -> dict[str, object]:
@@ -112,12 +112,12 @@ class IdfTable:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as JSON (gzip'd if the name ends in .gz)."""
+        """Write the table as JSON (gzipped if the name ends in .gz)."""
         write_file(os.fspath(path), json.dumps(self._plain(), ensure_ascii=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> IdfTable:
-        """Read a table that `save` wrote."""
+        """Read a table written by `save`."""
         file = Path(path)
         if not os.path.isfile(file):
             raise InputError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but no file {file}")
@@ -128,11 +128,11 @@ class IdfTable:
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
         except InputError:
             raise
-        except (KeyError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
+        except (KeyError, TypeError, ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
             raise InputError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
 
     def check(self, metric: str, keys: Keys, tokenizer: str | None = None) -> None:
-        """Refuse a table of other keys than the metric's."""
+        """Raise if the keys are not those of the metric."""
         if self.keys != keys:
             raise InputError(f"{metric}: idf: expected a table of {keys}, but got one of {self.keys}")
         if self.tokenizer != tokenizer:
@@ -143,13 +143,13 @@ class IdfTable:
 
 
 class Corpus(NamedTuple):
-    """All texts of a call, which may be iterated more than once: what `idf="corpus"` counts."""
+    """All texts of a call, for `idf="corpus"`; can be iterated more than once."""
 
     predictions: Iterable[str]
     references: Iterable[Sequence[str]]
 
     def cleaned(self, clean: Callable[[str], str]) -> Corpus:
-        """The same texts as a metric reads them."""
+        """The same texts after `clean`."""
         return Corpus(_Cleaned(self.predictions, clean), _CleanedGroups(self.references, clean))
 
 
@@ -172,7 +172,7 @@ class _CleanedGroups:
 
 
 class Tables(NamedTuple):
-    """IDF tables of the predictions and of the references."""
+    """IDF tables for predictions and references."""
 
     predictions: IdfTable
     references: IdfTable
@@ -183,7 +183,7 @@ class Tables(NamedTuple):
 
 
 class IdfBuilder(Protocol):
-    """Counts the documents of an encoder's keys."""
+    """Builds IDF tables of an encoder's keys."""
 
     @property
     def keys(self) -> Keys: ...
@@ -195,7 +195,7 @@ class IdfBuilder(Protocol):
 
 
 class Units(Protocol):
-    """What is weighed: n units with vectors (n, d) and the keys (words or token ids) of an IDF table."""
+    """n units with vectors (n, d) and keys (words or token ids) of an IDF table."""
 
     def vectors(self) -> NDArray[np.float32]: ...
 
@@ -203,7 +203,7 @@ class Units(Protocol):
 
 
 def choose_weights(metric: str, weights: str | None, idf: object, default: str, option: str = "weights") -> Any:
-    """The weights that both options mean together; a contradiction is an error."""
+    """Resolve the options `weights` and `idf`; a contradiction is an error."""
     chosen = weights if weights is not None else ("idf" if idf is not None else default)
     if chosen == "idf" and idf is None:
         raise InputError(f"{metric}: {option}: 'idf' needs a table: idf='corpus', a saved table's path or an IdfTable")
@@ -215,9 +215,9 @@ def choose_weights(metric: str, weights: str | None, idf: object, default: str, 
 def resolve_tables(
     metric: str, idf: object, corpus: Corpus | None, builder: IdfBuilder, both_sides: bool = False
 ) -> Tables | None:
-    """The two sides' tables: counted in the call's texts for "corpus", read from files, or the caller's own.
+    """IDF tables of both sides: built from the texts of the call for "corpus", read from files, or given.
 
-    both_sides : count the predictions for a table of their own; otherwise the references' serves both sides.
+    both_sides : build a separate table from the predictions; otherwise the table of the references serves both sides.
     """
     if idf is None:
         return None
@@ -241,7 +241,7 @@ def _table(metric: str, item: object, builder: IdfBuilder) -> IdfTable:
 
 
 def weigh(kind: str, counts: Masses, units: Units, table: IdfTable | None) -> Masses:
-    """Masses (n,), not yet normalised, of n units that occur `counts` times."""
+    """Masses (n,), not normalised, of n units that occur `counts` times."""
     if kind == "uniform":
         return np.ones(len(counts))
     if kind == "idf":
@@ -254,7 +254,7 @@ def weigh(kind: str, counts: Masses, units: Units, table: IdfTable | None) -> Ma
 
 
 def normalised(metric: str, masses: Masses) -> Masses:
-    """Masses that sum to 1; equal ones, with a warning, if the weights give the text none."""
+    """Masses scaled to sum to 1; uniform, with a warning, if they are all zero."""
     total = masses.sum()
     if total > 0:
         return masses / total
@@ -263,5 +263,5 @@ def normalised(metric: str, masses: Masses) -> Masses:
 
 
 def warn_no_mass(metric: str) -> None:
-    """Say that a text was weighed in another way than asked for."""
+    """Warn that uniform weights were used instead of those requested."""
     warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)

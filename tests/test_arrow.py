@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from movers.cli import main
 from movers.errors import InputError
 from movers.io import Table, Texts
 from movers.io.arrow import read_batches, write_json_lines
+from movers.io.ipc import claims
 
 pyarrow = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -215,3 +218,72 @@ def test_lists_that_claim_more_than_their_file_holds_are_refused(
     monkeypatch.setattr("movers.io.arrow.FLOOR", 1_000_000)
     with pytest.raises(InputError, match=r"t.parquet: expected lists of .* 'mask.list.element' claims 200,000 values"):
         list(Texts(str(tmp_path / "t.parquet"), "predictions"))
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+@pytest.mark.parametrize("kind", ["file", "stream", "dictionary"])
+def test_batches_that_unpack_as_no_text_does_are_refused(
+    tmp_path: Path, kind: str, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.arrow"
+    column = pyarrow.array(["a" * 2_000_000, "b"])
+    table = pyarrow.table({"text": column.dictionary_encode() if kind == "dictionary" else column})
+    new = pyarrow.ipc.new_stream if kind == "stream" else pyarrow.ipc.new_file
+    with new(str(path), table.schema, options=pyarrow.ipc.IpcWriteOptions(compression=codec)) as writer:
+        writer.write_table(table)
+    assert Texts(str(path), "predictions").count() == 2
+    monkeypatch.setattr("movers.io.arrow.FLOOR", 1_000_000)
+    with pytest.raises(
+        InputError, match=r"t.arrow: expected batches .* 100 times .*, but one claims 2,000,\d+ bytes from [\d,]+; if"
+    ):
+        Texts(str(path), "predictions").count()
+    with path.open("rb+") as file:  # what is not compressed may have any size
+        with new(file, table.schema) as writer:
+            writer.write_table(table)
+    assert Texts(str(path), "predictions").count() == 2
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+def test_claims_are_the_sizes_of_what_arrow_unpacks(tmp_path: Path, codec: str | None) -> None:
+    table = pyarrow.table({
+        "id": pyarrow.array([1, None, 3] * 500),
+        "text": ["Snow fell." * 30, "", "x"] * 500,
+        "kind": pyarrow.array(["long " * 50, None, "b"] * 500).dictionary_encode(),
+        "lists": [["a", "b"], None, []] * 500,
+    })  # fmt: skip
+    path = tmp_path / "t.arrow"
+    for new in (pyarrow.ipc.new_file, pyarrow.ipc.new_stream):
+        with new(str(path), table.schema, options=pyarrow.ipc.IpcWriteOptions(compression=codec)) as writer:
+            writer.write_table(table, max_chunksize=400)
+        with path.open("rb") as file:
+            found = list(claims(file))
+        batches = table.to_batches(400)
+        assert len(found) == 1 + len(batches)
+        for claim, batch in zip(found[1:], batches, strict=True):
+            assert batch.drop_columns("kind").nbytes <= claim.unpacked <= batch.nbytes + 8 * 64
+            assert claim.packed <= path.stat().st_size and (codec is not None or claim.packed == claim.unpacked)
+
+
+def test_a_stream_that_leads_back_to_itself_is_told(tmp_path: Path) -> None:
+    path = written("stream", tmp_path / "t.arrow")
+    data = path.read_bytes()
+    with pyarrow.ipc.open_stream(data) as reader:
+        body = next(reader).nbytes
+    place = next(at for at in range(len(data)) if body <= int.from_bytes(data[at : at + 8], "little") <= body + 512)
+    path.write_bytes(data[:place] + (-64).to_bytes(8, "little", signed=True) + data[place + 8 :])
+    with pytest.raises(InputError, match=r"expected an arrow file, but got: damaged metadata .a body of negative"):
+        Texts(str(path), "predictions").count()
+
+
+def test_damaged_metadata_are_told_wherever_a_byte_is_wrong(tmp_path: Path) -> None:
+    for kind in ("file", "stream"):
+        whole = written(kind, tmp_path / "t.arrow").read_bytes()
+        rng = random.Random(0)
+        for _ in range(150):
+            data = bytearray(whole)
+            place = rng.choice([rng.randrange(1200), rng.randrange(len(whole) - 1200, len(whole))])
+            data[place] = rng.randrange(256)
+            (tmp_path / "t.arrow").write_bytes(data[: rng.choice([len(data), rng.randrange(len(data))])])
+            with contextlib.suppress(InputError):  # or what is read is text as before
+                for row in Table(tmp_path / "t.arrow"):
+                    assert row.value

@@ -227,6 +227,17 @@ LONG = "1" * 10_000
         ("t.jsonl", '{"text": "a"}\n["b"]\n', "line 2: expected an object, but got a list"),
         ("t.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "line 2: expected JSON, but it is nested too deeply"),
         ("t.jsonl", f'{{"text": "a"}}\n{{"n": {LONG}}}\n', "line 2: expected JSON, but got"),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"text": "b", "n": 1, "text": "c"}\n',
+            "line 2: expected different keys in an obj",
+        ),
+        ("t.jsonl", '{"text": "a", "more": [{"n": 1, "n": 1}]}\n', "line 1: expected different keys in an object, but"),
+        (
+            "t.json",
+            '[{"text": "a"}, {"text": "b", "text": "b"}]',
+            "row 2: expected different keys in an object, but",
+        ),
         ("t.jsonl", '{"text": "\\ud800"}\n', "line 1: expected valid Unicode, but got a lone surrogate '\\ud800'"),
         ("t.json", f'[{{"text": "a"}}, {{"text": {DEEP}}}]', "row 2: expected JSON, but it is nested too deeply"),
         ("t.json", f'[{{"text": "a"}}, {{"n": {LONG}}}]', "row 2: expected JSON, but got"),

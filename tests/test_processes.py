@@ -105,7 +105,7 @@ def test_workers_give_the_scores_of_one_process_row_for_row(metric: Callable[...
 
 def test_an_error_in_a_worker_names_the_row() -> None:
     long = [*PREDICTIONS[:250], " ".join(f"word{n}" for n in range(80)), *PREDICTIONS[251:]]
-    with pytest.raises(InputError, match="^wms: row 250: comparing 80 with"):
+    with pytest.raises(InputError, match=r"^wms: predictions\[250\]: comparing 80 with"):
         movers.wms(long, REFERENCES, workers=2, max_cells=200)
 
 
@@ -138,7 +138,8 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     found = run(tmp_path, SCRIPT.format(method="spawn", guard="if True:"))
     assert found.returncode == 1
     assert re.search(
-        r"InputError: wms: workers: rows \d+ to \d+: expected scores.* __name__ == '__main__'", found.stderr
+        r"InputError: wms: workers: predictions\[\d+\] to \[\d+\]: expected .* __name__ == '__main__'",
+        found.stderr,
     )
 
 

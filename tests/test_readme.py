@@ -42,9 +42,9 @@ def test_the_targets_of_make_that_documents_name_exist() -> None:
     assert {"demo", "test"} <= named <= targets
 
 
-def test_the_walks_name_files_and_functions_that_exist() -> None:
-    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Three walks")[2].partition("\n## ")[0]
-    steps = re.findall(r"`(movers/[\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, | → )?)+))?", walks)
+def test_the_call_traces_name_files_and_functions_that_exist() -> None:
+    traces = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Call traces")[2].partition("\n## ")[0]
+    steps = re.findall(r"`(movers/[\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, | → )?)+))?", traces)
     missing = [
         f"{path}: {name}"
         for path, names in steps

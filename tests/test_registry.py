@@ -120,6 +120,11 @@ def test_a_spec_leads_to_the_function_and_to_the_same_scores(name: str) -> None:
         spec.parse({"modle": 1})
 
 
+def test_a_metric_and_its_spec_name_the_texts_to_compare_with_alike() -> None:
+    for spec in METRICS.values():
+        assert spec.metric_class.compared_with == spec.compared_with
+
+
 def test_a_table_of_the_corpus_needs_the_texts_of_the_whole_call() -> None:
     spec = find_metric("wms")
     options = spec.parse({"idf": "corpus"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from movers.registry import METRICS
 from movers.serve import all_metrics_page, launch, metric_page
 from movers.serve.answers import Pair, form_rows
 from movers.serve.guard import sweep, upload_folder
-from movers.serve.lanes import Lane
+from movers.serve.lanes import SHORT, Lane
 from movers.serve.limits import LIMITS, estimate_seconds
 
 pytestmark = pytest.mark.filterwarnings(
@@ -119,12 +120,21 @@ def test_a_bug_keeps_its_traceback(lane: Lane) -> None:
 
 @pytest.mark.parametrize("estimates", [[0.1] * (LIMITS.waiting + 1), [LIMITS.waiting_seconds + 1]])
 def test_load_is_shed_with_a_message(lane: Lane, estimates: list[float]) -> None:
-    lane._estimates += estimates
+    lane._estimates += [(f"10.0.0.{number}", seconds) for number, seconds in enumerate(estimates)]
     with pytest.raises(InputError, match=rf"busy: {len(estimates)} requests with about \d+ seconds of work wait"):
         lane.ask(SNOW, 0.0)
     lane._estimates.clear()
     assert lane.ask(SNOW, 0.0)["result"]["score"] == 1.0
     assert lane._estimates == []
+
+
+@pytest.mark.parametrize("estimates", [[0.1] * (LIMITS.own_waiting + 1), [LIMITS.own_waiting_seconds + 1]])
+def test_one_visitor_cannot_take_all_the_places(lane: Lane, estimates: list[float]) -> None:
+    lane._estimates += [("10.0.0.1", seconds) for seconds in estimates]
+    with pytest.raises(InputError, match=rf"busy: {len(estimates)} requests from your address with about \d+ seconds"):
+        lane.ask(SNOW, 0.0, visitor="10.0.0.1")
+    assert lane.ask(SNOW, 0.0, visitor="10.0.0.2")["result"]["score"] == 1.0
+    assert len(lane._estimates) == len(estimates)
 
 
 def test_requests_at_once_get_their_own_answers(lane: Lane) -> None:
@@ -262,6 +272,21 @@ def test_uploads_beyond_the_room_for_them_are_refused(address: str, monkeypatch:
     answer = httpx.post(f"{address}/upload", files={"files": ("b.csv", b"a")})
     assert answer.status_code == 503 and "too many uploads" in answer.json()["detail"]
     path.unlink()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere this machine has one address")
+def test_visitors_are_told_apart_by_their_addresses(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SHORT, "_estimates", [("127.0.0.1", 0.1)] * (LIMITS.own_waiting + 1))
+    told = {}
+    for own in ("127.0.0.1", "127.0.0.2"):
+        with httpx.Client(transport=httpx.HTTPTransport(local_address=own), timeout=60) as client:
+            begun = client.post(f"{address}/call/wms", json={"data": ["Snow melts.", ["Snow melts."], {}]}).json()
+            told[own] = client.get(f"{address}/call/wms/{begun['event_id']}").text
+    assert "requests from your address" in told["127.0.0.1"] and "event: error" in told["127.0.0.1"]
+    assert '"score": 1.0' in told["127.0.0.2"]
+    monkeypatch.setattr("movers.serve.guard.LIMITS", LIMITS._replace(own_connections=0))
+    answer = httpx.get(f"{address}/info")
+    assert answer.status_code == 503 and "too many visitors" in answer.json()["detail"]
 
 
 def test_more_visitors_than_allowed_are_told_so(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentencex
 
 from movers.errors import warn_once
 from movers.texts import (
@@ -303,6 +304,16 @@ def test_an_apostrophe_before_a_vowel_is_no_part_of_the_word() -> None:
     assert [word for word, _, _ in token_spans("‘Yes’ and 'apple' — l'amour")] == [
         *("‘", "Yes", "’", "and", "'", "apple", "'", "—", "l'amour")
     ]
+
+
+def test_a_long_sentence_ends_where_it_ends_wherever_a_line_is_cut() -> None:
+    quotation = "“" + "Snow melts. " * 20 + "Ice thaws.” "
+    for length in [*range(4080, 4110), 8190, 12_000]:
+        for inside in ("", quotation) if length < 8000 else ("",):
+            words = ("snow melts " * length)[: length - len(inside) - 20]
+            line = f"{words} {inside}he said and left. The next one is short. And so on."
+            assert split_sentences(line) == [part.strip() for part in sentencex.segment("en", line)]
+            assert len(split_sentences(line)) == 3
 
 
 def test_a_long_line_has_the_sentences_that_it_has_in_parts() -> None:

@@ -63,14 +63,16 @@ def test_a_pair_above_max_cells_is_refused_with_its_row_and_size(metric: str) ->
     long = " ".join(f"word{number}." if metric == "sms" else f"word{number}" for number in range(30))
     short = ["snow melts"] * 1500  # more than a block
     texts = [*short, long, *short]
-    pattern = rf"{metric}: row 1500: comparing 3\d with 3\d units takes [\d,]+ cells .* more than max_cells=500;"
+    pattern = rf"{metric}: predictions\[1500\]: comparing 3\d with 3\d units takes [\d,]+ cells .* than max_cells=500;"
     with pytest.raises(InputError, match=pattern):
         getattr(movers, metric)(texts, texts, model="wordllama", max_cells=500)
 
 
 def test_the_default_refuses_what_would_take_gigabytes_before_taking_them() -> None:
     words = " ".join(f"w{number}" for number in range(7000))
-    with pytest.raises(InputError, match=r"wms: row 0: comparing 7,000 with 7,001 .* 49,007,000 cells .about 2.1 GB"):
+    with pytest.raises(
+        InputError, match=r"wms: predictions\[0\]: comparing 7,000 with 7,001 .* 49,007,000 cells .about 2"
+    ):
         movers.wms([words], [words + " more"], stopwords=None)
 
 
@@ -116,7 +118,7 @@ def test_the_command_line_answers_an_interrupt_while_a_pair_is_being_solved(
     process.send_signal(number)
     begun = time.monotonic()
     _, told = process.communicate(timeout=30)
-    assert time.monotonic() - begun < 2.0 and process.returncode == code
+    assert time.monotonic() - begun < 8.0 and process.returncode == code  # the solver would still be at work
     assert "Traceback" not in told and (number != signal.SIGINT or "movers: interrupted" in told)
     assert list(tmp_path.iterdir()) == [], "nothing half-written is left"
 

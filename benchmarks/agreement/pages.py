@@ -1,4 +1,4 @@
-"""The page of results out of cells."""
+"""Render `RESULTS.md` from cells."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
     with_paper = {column for column in table.columns if any(column in row.paper for row in table.rows)}
     heading = ["metric", "options"]
     if with_paper:
-        heading.append("stands beside")
+        heading.append("row of the paper")
     for column in table.columns:
         heading += [column, *(["paper"] if column in with_paper else [])]
     tested = table.baseline is not None
@@ -69,7 +69,7 @@ def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
     if not body:
         return []
     numeric = set(range(3 if with_paper else 2, len(heading) - (1 if tested else 0) - (3 if compared else 0)))
-    interval = " In brackets: 95 % interval." if table.group is None and not table.ranked else ""
+    interval = " In brackets: 95 % confidence interval." if table.group is None and not table.ranked else ""
     ns = {number["n"] for cell in cells.values() for number in cell["columns"].values()}
     texts = f"{min(ns)}" if len(ns) == 1 else f"{min(ns)} to {max(ns)}"
     return [
@@ -92,15 +92,15 @@ def _with_interval(number: Mapping[str, float | None] | None, *, brief: bool) ->
 
 
 def write_results(out: Path, tables: Mapping[str, Table]) -> Path:
-    """``RESULTS.md`` out of all cells that are there."""
+    """Write ``RESULTS.md`` from all cells."""
     lines = [
-        "# Agreement with people",
+        "# Correlation with human judgements",
         "",
         "Written by `python benchmarks/agreement/run.py`; each number comes from one of the files in `cells/`.",
         f"Last written with {machine(PACKAGES)}.",
         "",
-        "Every table has the paper's numbers beside ours. Encoders differ (see the notes), so the question is whether",
-        "the order of the rows and the distances between them are those of the paper.",
+        "Every table shows the paper's numbers beside ours. Encoders differ (see the notes), so compare the order of",
+        "the rows and the differences between them, not the absolute values.",
         "",
         *render_passage(out),
     ]
@@ -131,7 +131,7 @@ def render_figures(out: Path) -> list[str]:
     """The pictures that `figures.py` has drawn."""
     drawn = [f"![{path.stem}](figures/{path.name})" for path in sorted((out / "figures").glob("*.png"))]
     note = "Zhao et al. 2019, Figs. 2 and 3, drawn by `figures.py` from the scores in `cells/figures.json`."
-    return ["## Pictures", "", note, "", *drawn, ""] if drawn else []
+    return ["## Figures", "", note, "", *drawn, ""] if drawn else []
 
 
 def render_speed(found: Mapping[str, Any]) -> list[str]:
@@ -139,7 +139,7 @@ def render_speed(found: Mapping[str, Any]) -> list[str]:
     one, five = (seconds[name][len(seconds[name]) // 2] for name in ("one", "five"))
     runs = len(seconds["one"])
     return [
-        "## Vectors are shared",
+        "## Shared forward passes",
         "",
         f"{found['data']} ({found['texts']} texts): {one:.1f} s with one contextual metric (MoverScore), {five:.1f} s "
         f"with five ({', '.join(found['metrics'])}): {found['ratio']:.2f} times as long (median of {runs} runs).",

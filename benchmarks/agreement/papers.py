@@ -1,4 +1,4 @@
-"""The tables of the papers: which metric stands for which row, and what the paper printed there."""
+"""The tables of the papers: which metric corresponds to which row, and the published numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CLARK = Table(
 
 
 def _idf(label: str, output: str = "scores", /, **options: object) -> MetricCall:
-    """MoverScore with inverse document frequencies of the corpus, as in all of the paper's tables."""
+    """MoverScore with corpus IDF, as in all tables of the paper."""
     return call(label, "moverscore", output, idf="corpus", **options)
 
 
@@ -117,10 +117,9 @@ _ZHAO_1 = Table(
         Row(call("SMS", "sms")),
         Row(call("S+WMS", "swms")),
     ),
-    note="Pearson inside each language pair, and its mean. The paper's encoder is BERT-base (12 layers); ours is "
-    "all-MiniLM-L6-v2 (6 layers, 384 dimensions) unless a row names another. All of the paper's movers weigh n-grams "
-    "by IDF, so ours with IDF stand beside them; rows beside its encoder fine-tuned on inference (MNLI) appear when "
-    "one is named (`--tuned`).",
+    note="Pearson within each language pair, and its mean. The paper's encoder is BERT-base (12 layers); ours is "
+    "all-MiniLM-L6-v2 (6 layers, 384 dimensions) unless a row names another. The paper weights n-grams by IDF, so our "
+    "rows with IDF correspond to it; the paper's rows with fine-tuning on MNLI need a fine-tuned encoder (`--tuned`).",
 )
 
 _FOUR = "cs-en de-en fi-en lv-en"
@@ -157,8 +156,8 @@ _ZHAO_5 = Table(
             (_soft(2, model), "WMD-bigram + BERT", ".665 .688 .821 .712"),
         )
     ),
-    note="Pearson, with IDF. The same vectors under greedy and under optimal alignment: the 9th layer of "
-    "all-mpnet-base-v2 as of the paper's BERT, the last (6th) of all-MiniLM-L6-v2.",
+    note="Pearson, with IDF. The same vectors with greedy (hard) and optimal (soft) alignment: layer 9 of "
+    "all-mpnet-base-v2, as in the paper, and the last layer (6) of all-MiniLM-L6-v2.",
 )
 
 
@@ -191,8 +190,8 @@ _ZHAO_6 = Table(
         )
         for aggregation, (stands_for, numbers) in zip(aggregations, _LAYERS, strict=True)
     ),
-    note="Pearson, with IDF. The last five layers of each model stand beside the last five of the paper's BERT, which "
-    "has 12; all-mpnet-base-v2 has 12, too, all-MiniLM-L6-v2 has 6.",
+    note="Pearson, with IDF. The last five layers of each model correspond to the last five of the paper's BERT, which "
+    "has 12 layers; all-mpnet-base-v2 also has 12, all-MiniLM-L6-v2 has 6.",
 )
 
 # --- Zhao et al. 2019, Table 3: BAGEL --------------------------------------------------------------------------------
@@ -234,7 +233,7 @@ _ZHAO_3 = Table(
     note="Spearman over all 404 utterances.",
 )
 
-# What the paper's encoder fine-tuned on MNLI reaches; an encoder of ours stands beside it only if it was tuned, too.
+# The paper's results with an encoder fine-tuned on MNLI; shown only beside a fine-tuned encoder of ours.
 _TUNED: dict[str, tuple[tuple[dict[str, object], str, dict[str, float]], ...]] = {
     "zhao-table-1": (
         (

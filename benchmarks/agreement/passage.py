@@ -66,9 +66,9 @@ def render_passage(out: Path) -> list[str]:
     return [
         "## Clark et al. 2019, Table 1: word order and repetition",
         "",
-        "One passage with two summaries, each altered as in the paper; the texts are our own (`passage.py`), of the "
-        "kind of the paper's. The second summary repeats a phrase whose words are not in the passage, the first one "
-        "that has them: what repetition costs depends on what is repeated.",
+        "One passage with two summaries, each altered as in the paper; the texts are our own (`passage.py`), similar "
+        "to the paper's. The first summary repeats a phrase whose words are in the passage, the second one whose words "
+        "are not: the cost of repetition depends on what is repeated.",
         "",
         *align_table(heading, body, range(2, len(heading)), markdown=True),
         "",

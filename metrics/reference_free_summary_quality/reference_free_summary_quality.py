@@ -34,21 +34,20 @@ _KWARGS_DESCRIPTION = """
             `smollm2` (extra `lm`), or a folder or Hub id of a causal or seq2seq model; needs a model with aspects.
         doc_reduce ('mean', 'sum'; default 'mean'): how the scores against several documents become one; `mean` stays in
             [0, 1], `sum` is the paper's.
-        device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
-            or a torch device.
+        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
+            or any torch device.
         dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            batches agree within 1e-6 in `float32` only.
+            scores are batch-invariant (1e-6) in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
-        threads (int or None; default None): threads that compare texts; all processors by default.
-        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
-            in one process, with threads.
-        progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
+        threads (int or None; default None): threads that compare texts; by default one per available processor.
+        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
+            with threads.
+        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
             seconds.
-        return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
-        preset (None; default None): a name for several options at once; options given beside it win.
-        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
-            texts.
+        preset ('paper', None; default None): sets several options at once; options given explicitly override it.
+        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
         truncation ('window', 'cut'; default 'window'): what a cross-encoder does with long texts: `window` reads all of
             them, `cut` cuts both in parallel to its window, as the paper.
 
@@ -59,8 +58,10 @@ _KWARGS_DESCRIPTION = """
         signature: the metric, model and options that the scores depend on, in one line.
         n_empty: rows in which a text is blank.
         n_unfiltered: always 0, nothing is filtered.
-        n_truncated: always 0, nothing is cut.
-        n_unknown: rows with words or pieces that the model does not know.
+        n_truncated: rows in which a text was truncated; none with the default model unless `lm` is given.
+        n_unknown: rows with words or subwords that the model does not know.
+        faithfulness, coverage, fluency: one float per summary, in [0, 1], if the model rates aspects.
+        likelihood: one float per summary, with `lm`.
         alignments: with `return_alignment=True`.
 
     Examples:

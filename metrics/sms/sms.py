@@ -24,8 +24,8 @@ _CITATION = """\
 _DESCRIPTION = """\
 Sentence Mover's Similarity (SMS) compares texts of several sentences. A text is a bag of sentence vectors (the mean of
 a sentence's word vectors) weighted by sentence length; the distance is the cost of the optimal transport plan between
-two bags, solved exactly, and the similarity is `exp(-distance)`. Sentence order does not matter; a sentence without a
-counterpart lowers the score.
+two bags, solved exactly, and the similarity is `exp(-distance / temperature)`. Sentence order does not matter; a
+sentence without a counterpart lowers the score.
 """
 
 # From "Args:" to "Returns:" written by `make cards`.
@@ -33,55 +33,54 @@ _KWARGS_DESCRIPTION = """
     Args:
         predictions (list of str): texts to score.
         references (list of str, or list of list of str): for each prediction one reference or several.
-        model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a name, a file of word vectors,
-            a spaCy pipeline, a transformers model by Hub id or folder.
-        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` takes the list of
+        model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a known name, a word-vector
+            file, a spaCy pipeline, or a transformers model by Hub id or folder.
+        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` uses the list for
             `lang`.
-        punctuation (True, False; default True): drop tokens that have neither letter nor digit.
-        lowercase (True, False; default True): lower-case the words (a contextual model still reads the original case).
-        keep_numbers (True, False; default True): keep tokens of digits alone.
-        temperature ('auto' or a number above zero; default 'auto'): unit of distances, score = exp(−distance /
-            temperature): 1 is the paper's Eq. 3; `auto` is the mean distance of unrelated texts under these options.
-        oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: left out, counted at the origin (the
-            authors' script), or at distance 0 from themselves and one unit from everything else.
+        punctuation (True, False; default True): drop tokens without a letter or digit.
+        lowercase (True, False; default True): lowercase words (a contextual model still reads the original case).
+        keep_numbers (True, False; default True): keep tokens that consist of digits only.
+        temperature ('auto' or a number above zero; default 'auto'): score = exp(−distance / temperature): 1 is the
+            paper's Eq. 3; `auto` is the mean distance between unrelated texts under these options.
+        oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: dropped, placed at the origin (the
+            authors' script), or at distance 0 from identical words and `temperature` from all others.
         average ('scores', 'distances'; default 'scores'): `score` is the mean of the scores, or the similarity of the
             mean distance.
-        lang (str; default 'en'): language code of the rules that find sentences.
-        distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; the paper's is euclidean.
+        lang (str; default 'en'): language code, for sentence splitting and stop words.
+        distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; `euclidean` in the paper.
         normalize (True, False; default False): scale every vector to length 1 first.
-        layer ('mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6'); default 'mean'): which layers of
-            a contextual model give a word its vector.
-        context ('sentence', 'text'; default 'sentence'): what a contextual model reads at a time.
-        sentence_weights ('count', 'uniform', 'idf'; default 'count'): mass of a sentence: its kept words (Eq. 4),
-            equal, or the sum of its words' IDF.
-        sentence_encoder (str, path, (model, tokenizer), encoder or None; default None): a contextual encoder that gives
-            sentences their vectors, in place of the mean of their words.
-        pooling ('mean', 'max'; default 'mean'): how the vectors of a sentence's words become its own.
-        device (str or None; default 'auto'): where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps`
-            or a torch device.
+        layer ('mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6'); default 'mean'): how the layers
+            of a contextual model are aggregated into a word vector.
+        context ('sentence', 'text'; default 'sentence'): what a contextual model encodes at a time.
+        sentence_weights ('count', 'uniform', 'idf'; default 'count'): mass of a sentence: its number of kept words (Eq.
+            4), uniform, or the sum of its words' IDF.
+        sentence_encoder (str, path, (model, tokenizer), encoder or None; default None): contextual encoder for sentence
+            vectors, instead of pooling word vectors.
+        pooling ('mean', 'max'; default 'mean'): how the word vectors of a sentence are pooled.
+        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
+            or any torch device.
         dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            batches agree within 1e-6 in `float32` only.
+            scores are batch-invariant (1e-6) in `float32` only.
         batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
-        threads (int or None; default None): threads that compare texts; all processors by default.
-        workers (int or None; default None): processes that share the pairs, for static vectors; contextual models run
-            in one process, with threads.
-        progress (True, False, None; default None): show a progress bar; by default on terminals only, after two
+        threads (int or None; default None): threads that compare texts; by default one per available processor.
+        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
+            with threads.
+        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
             seconds.
-        return_alignment (True, False; default False): add `alignments`: which units were matched, with which mass and
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
-        preset ('paper', None; default None): a name for several options at once; options given beside it win.
-        unescape (True, False; default False): decode HTML entities (`&quot;`) before anything else, as people saw the
-            texts.
-        idf ('corpus', path, IdfTable or None; default None): table of inverse document frequencies: `corpus` counts the
-            references of this call; implies weights by IDF.
-        multi_ref ('max', 'mean'; default 'max'): how the scores against several references become one.
-        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read through overlapping
-            windows, refused, or cut and counted.
-        window (int or None; default None): tokens a contextual model reads at once; its own limit by default.
-        rescale (True, False or path; default False): map unrelated texts to 0 and equal texts to 1, by the shipped list
-            of unrelated texts or by a file that `movers baseline` wrote; scores of unrelated texts scatter around 0.
-        max_cells (int; default 25000000): largest cost matrix to solve, in cells of about 42 bytes; larger pairs are
-            refused with their row.
+        preset ('paper', None; default None): sets several options at once; options given explicitly override it.
+        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
+        idf ('corpus', path, IdfTable or None; default None): IDF table: `corpus` computes it from the references of
+            this call; implies IDF weights.
+        multi_ref ('max', 'mean'; default 'max'): how scores against several references are combined.
+        truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read in overlapping
+            windows, rejected, or truncated and counted.
+        window (int or None; default None): tokens a contextual model reads at once; by default the model's own limit.
+        rescale (True, False or path; default False): rescale linearly so that unrelated texts score 0 on average and
+            equal texts 1, with the built-in list of unrelated texts or a file written by `movers baseline`.
+        max_cells (int; default 25000000): largest cost matrix, in cells of about 42 bytes; larger pairs are an error
+            that names the row.
         shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
             pass per text.
 
@@ -89,11 +88,13 @@ _KWARGS_DESCRIPTION = """
         score: mean of `scores`.
         scores: one float per prediction, in (0, 1], higher is more similar; 0.0 if one text is blank, 1.0 if
             both are.
+        distances: one float per prediction, the transport cost; None if one text is blank.
+        temperature: the temperature that was used.
         signature: the metric, model and options that the scores depend on, in one line.
         n_empty: rows in which a text is blank.
         n_unfiltered: rows scored on all tokens because filtering removed every one.
-        n_truncated: rows in which a text was cut; none unless `truncation="cut"`.
-        n_unknown: rows with words or pieces that the model does not know.
+        n_truncated: rows in which a text was truncated; none unless `truncation="cut"`.
+        n_unknown: rows with words or subwords that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:

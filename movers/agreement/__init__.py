@@ -1,21 +1,21 @@
-"""How well scores agree with people: correlation, its uncertainty, and significance tests of differences.
+"""Correlation with human judgements, with confidence intervals and significance tests.
 
-Everything here works on plain lists of numbers, whoever computed them. ``scores`` are a metric's scores of some texts,
-``human`` are human scores of the same texts, in the same order. ``None`` (or NaN) marks a missing value; missing
+All functions work on plain lists of numbers from any source. ``scores`` are a metric's scores of some texts, ``human``
+are human scores of the same texts, in the same order. ``None`` (or NaN) marks a missing value; missing
 values are skipped and counted.
 
-Three levels are usual, and all three are here:
+There are three levels:
 
 ``segment``
     one coefficient over all texts;
 ``summary``
-    one coefficient inside each document (over the texts that different systems wrote for it), then the mean over
+    one coefficient within each document (over the texts that different systems wrote for it), then the mean over
     documents. Documents in which either side is constant have no coefficient; they are skipped and counted;
 ``system``
     scores are averaged over each system's texts first, then one coefficient over systems.
 
-The *unit* of a level is what a coefficient ranges over or is averaged over: texts, documents, systems. Units are what
-the bootstrap draws with replacement and what the permutation test exchanges.
+The *unit* of a level is what a coefficient is computed or averaged over: texts, documents or systems. The bootstrap
+resamples units, and the permutation test exchanges them.
 
 References
 ----------

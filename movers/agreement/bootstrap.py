@@ -1,4 +1,4 @@
-"""The bootstrap: what a coefficient would have been on other texts of the same kind."""
+"""Bootstrap replicates of correlation coefficients."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from movers.agreement.coefficients import coefficient_of
 from movers.agreement.columns import Coefficient, Floats, Scores, check_resampling
 
-# One block of resamples holds at most this many numbers, so memory does not grow with the number of resamples.
+# Numbers per block of resamples, so that memory does not grow with the number of resamples.
 BLOCK_NUMBERS = 2_000_000
 # Kendall's tau of all resamples at once costs n² per resample in one matrix product; beyond this many texts the
-# n·log n algorithm of SciPy, called once a resample, is the faster way.
+# n·log n algorithm of SciPy, called once per resample, is faster.
 _MATRIX_KENDALL_LIMIT = 3_000
 
 
@@ -48,11 +48,11 @@ def resample_counts(n: int, n_resamples: int, rng: np.random.Generator) -> Itera
 
 @dataclass(frozen=True)
 class _Ties:
-    """One column sorted into its distinct values, so that ranks and ties of any resample follow from counts alone."""
+    """A column sorted into its distinct values, so that ranks and ties of any resample follow from counts."""
 
     order: NDArray[np.intp]  # rows in ascending order of value
-    starts: NDArray[np.intp]  # where in that order each distinct value begins
-    group: NDArray[np.intp]  # for each row, the number of its distinct value
+    starts: NDArray[np.intp]  # start of each distinct value in that order
+    group: NDArray[np.intp]  # index of the distinct value of each row
 
     @classmethod
     def of(cls, values: Floats) -> _Ties:
@@ -66,7 +66,7 @@ class _Ties:
         return np.add.reduceat(counts[:, self.order], self.starts, axis=1)
 
     def ranks(self, counts: Floats) -> Floats:
-        """Average ranks in each resample, shape (resamples, n); what stands for rows not drawn is never used."""
+        """Average ranks in each resample, shape (resamples, n); entries of rows that were not drawn are never used."""
         by_value = self.counts(counts)
         middle = np.cumsum(by_value, axis=1) - (by_value - 1) / 2
         return middle[:, self.group]
@@ -82,7 +82,7 @@ def _weighted_pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def _weighted_concordance(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """P − Q of each resample: ½ Σ_ij c_i c_j sign(x_i − x_j) sign(y_i − y_j), as one matrix product a row block."""
+    """P − Q of each resample: ½ Σ_ij c_i c_j sign(x_i − x_j) sign(y_i − y_j), as one matrix product per row block."""
     n = len(x)
     # float32 is exact here: the entries of the product are integers of at most n < 2²⁴.
     columns = np.ascontiguousarray(counts.T, dtype=np.float32)

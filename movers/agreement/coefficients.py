@@ -1,4 +1,4 @@
-"""Correlation coefficients of complete columns."""
+"""Correlation coefficients of complete columns (no missing values)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def coefficient_of(scores: Floats, human: Floats, coefficient: Coefficient) -> f
 
 
 def correlation(scores: Scores, human: Scores, coefficient: Coefficient = "pearson") -> float:
-    r"""One correlation coefficient between two lists of numbers, through SciPy.
+    r"""One correlation coefficient between two lists of numbers, computed by SciPy.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def correlation_matrix(columns: Mapping[str, Scores], coefficient: Coefficient =
 def share_of_pairs_ranked_right(
     scores: Scores, human: Scores, documents: Sequence[str] | None = None
 ) -> tuple[float, int]:
-    """Of all pairs of texts that people rank differently, the share that the scores rank the same way round.
+    """Share of the pairs of texts ranked by humans that the scores rank in the same order.
 
     A pair that the scores tie counts one half. With ``documents``, only texts of the same document are paired. Pairs
     with a missing value are left out.
@@ -99,9 +99,9 @@ def share_of_pairs_ranked_right(
     Returns
     -------
     share : float
-        NaN if people rank no pair.
+        NaN if humans rank no pair.
     pairs : int
-        The number of pairs that people rank.
+        Number of pairs ranked by humans.
 
     Examples
     --------

@@ -29,16 +29,22 @@ COEFFICIENT_TITLES: dict[Coefficient, str] = {
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
-def check_resampling(n_resamples: int, **shares: float) -> None:
-    """``n_resamples`` must be a whole number above zero, every named share (a confidence, an alpha) inside 0–1."""
+_MOST_RESAMPLES = 10_000_000  # bounds the memory for their outcomes
+
+
+def check_resampling(n_resamples: int, seed: int = 0, **shares: float) -> None:
+    """Check ``n_resamples``, ``seed``, and that every named share (confidence, alpha) is between 0 and 1."""
     check_positive("agreement", "n_resamples", n_resamples, none_allowed=False)
+    if n_resamples > _MOST_RESAMPLES:
+        raise InputError(f"agreement: n_resamples: expected at most {_MOST_RESAMPLES:,}, but got {n_resamples:,}")
+    check_positive("agreement", "seed", seed, none_allowed=False, least=0)
     for name, share in shares.items():
         if not 0.0 < share < 1.0:
             raise InputError(f"agreement: {name}: expected a number between 0 and 1, both excluded, but got {share}")
 
 
 def stack(columns: Mapping[str, Scores], *, complete: bool = False) -> Floats:
-    """Named columns of equal length as one array of shape (columns, texts); a missing value is NaN, or refused."""
+    """Stack named columns into an array of shape (columns, texts); a missing value is NaN, or an error."""
     stacked = [_as_floats(column, name, complete) for name, column in columns.items()]
     first, n = next(iter(columns)), len(stacked[0])
     for name, column in zip(columns, stacked, strict=True):
@@ -61,7 +67,7 @@ def _as_floats(values: Scores, name: str, complete: bool) -> Floats:
 
 
 def _as_float(value: object) -> float:
-    """NaN for a missing value, infinity for what is no number."""
+    """NaN for a missing value, infinity for anything that is not a number."""
     if value is None:
         return math.nan
     # ndim: a scalar of NumPy or torch is a number, an array is none.
@@ -76,7 +82,7 @@ def take(labels: Sequence[str], rows: NDArray[np.intp]) -> list[str]:
 
 
 def rows_of_each(labels: Sequence[str]) -> dict[str, NDArray[np.intp]]:
-    """The rows that carry each label, labels in order of first appearance."""
+    """Rows of each label, labels in order of first appearance."""
     rows: dict[str, list[int]] = {}
     for row, label in enumerate(labels):
         rows.setdefault(label, []).append(row)
@@ -84,7 +90,7 @@ def rows_of_each(labels: Sequence[str]) -> dict[str, NDArray[np.intp]]:
 
 
 def check_labels(name: str, labels: Sequence[object], expected: int) -> None:
-    """One label for each text."""
+    """Check that there is one label per text."""
     if len(labels) != expected:
         raise InputError(f"agreement: {name}: expected one value per text ({expected}), but got {len(labels)}")
     for row, label in enumerate(labels):
@@ -95,7 +101,7 @@ def check_labels(name: str, labels: Sequence[object], expected: int) -> None:
 def labels_for(
     level: Level, documents: Sequence[str] | None, systems: Sequence[str] | None, expected: int
 ) -> Sequence[str] | None:
-    """The column that a level groups texts by, checked."""
+    """The column by which a level groups texts, validated."""
     if level == "segment":
         return None
     name, labels = ("documents", documents) if level == "summary" else ("systems", systems)

@@ -1,4 +1,4 @@
-"""What a judged set looks like: corpus statistics, and examples with the quartile of every metric's score."""
+"""Corpus statistics of a judged dataset, and examples with the quartiles of the metrics' scores."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ class QuartileExample:
 def examples_by_quartile(
     judged: JudgedSet, metrics: Mapping[str, Scores], humans: Mapping[str, Scores], n: int
 ) -> list[QuartileExample]:
-    """The ``n`` texts on which metrics and people disagree most (as Clark et al. 2019, Table 3, shows two).
+    """The ``n`` texts on which metrics and humans disagree most (two are shown in Clark et al. 2019, Table 3).
 
-    Scores of different metrics cannot be compared, ranks can: each text has a rank for every metric and every human
-    score, as a share of all texts, and the texts are ordered by the distance between the highest and the lowest share.
+    Scores of different metrics are not comparable, ranks are: each text has a relative rank for every metric and every
+    human score, and texts are ordered by the difference between their highest and lowest relative rank.
     """
     check_positive("agreement", "examples", n, none_allowed=False)
     columns = stack({**humans, **metrics})

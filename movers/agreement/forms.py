@@ -1,15 +1,14 @@
-"""Judged sets in the form in which their owners publish them, recognized by their content.
+"""Human-judged datasets in their published formats, recognised by content.
 
-Every form is a kind of record with fields of its own; a function turns one record into rows of the format of
-:mod:`movers.agreement.judged`. No judged text is dropped.
+For every format a function converts a record into rows of the format of :mod:`movers.agreement.judged`. No judged text
+is dropped.
 
 TAC 2008 and 2009, as in the repository of the authors of MoverScore
     One JSON object: topic → ``annotations`` and ``references``, whose texts are lists of sentences. Human scores
     ``pyramid``, ``pyramid_modified``, ``responsiveness``; the topic is ``doc``, ``summ_id`` is ``system``.
 ASAP-AES, ``training_set_rel3.tsv``
     Essays with the resolved scores ``domain1`` and ``domain2``. The field ``sentences`` counts an essay's sentences:
-    Clark et al. (2019) use ``essay_set=3``, ``sentences>=5``, ``sentences<=15``, and a reference essay that is given
-    apart.
+    Clark et al. (2019) use ``essay_set=3``, ``sentences>=5``, ``sentences<=15``, and a separate reference essay.
 SummEval, ``model_annotations.aligned.jsonl``
     Means over the experts (``coherence`` …) and over the crowd (``crowd_coherence`` …); ``doc``, ``system``.
 CNN_DailyMail_555, DailyNews_300, DailyNews_300_aspects, in the sdist of the package ``blanc``
@@ -19,7 +18,7 @@ WMT 2015 and 2016, a folder ``DAseg-wmt-newstest2016``
 WMT 2017, a folder with ``DA-seglevel.csv``
     Scores by language pair, system and line, beside ``newstest2017-csen-ref.en`` and
     ``cs-en/newstest2017.<system>.cs-en``, as in the repository of the authors of MoverScore.
-Sets of the Hub
+Datasets of the Hub
     Translations (``src``, ``mt``, ``ref``), sentence pairs, and SummEval with one document per row.
 """
 
@@ -38,11 +37,11 @@ __all__ = ["Placed", "convert", "known_forms", "read_folder"]
 
 Record = Mapping[str, object]
 Rows = Iterator[dict[str, object]]
-Placed = tuple[str, Record]  # a row, and the words that name its place in errors
+Placed = tuple[str, Record]  # a row, and its location for error messages
 
 
 class Form(NamedTuple):
-    """A form: what people call it, the fields by which it is recognized, and how a record becomes rows."""
+    """A published format: its name, the fields by which it is recognised, and the conversion of a record into rows."""
 
     name: str
     fields: frozenset[str]
@@ -74,7 +73,7 @@ def _others(record: Record, *taken: str) -> dict[str, object]:
 
 
 def _joined(record: Record, where: str) -> str:
-    """A text that is given as a list of sentences."""
+    """Join a text that is given as a list of sentences."""
     sentences = record.get("text")
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         raise InputError(f"{where}: text: expected a list of sentences, but got {sentences!r:.60}")
@@ -201,12 +200,12 @@ FORMS = (
 
 
 def known_forms() -> str:
-    """All forms, for error messages."""
+    """Names of all formats, for error messages."""
     return f"judged texts ({', '.join(form.name for form in FORMS)} or a folder of WMT)"
 
 
 def convert(records: Iterable[Placed]) -> Iterator[Placed]:
-    """Rows of the format out of records of any known form; all records of a set have the form of the first."""
+    """Convert records of any known format; all records of a dataset have the format of the first."""
     form = None
     for where, record in records:
         if form is None:
@@ -225,7 +224,7 @@ _PART = re.compile(r"(?:DAseg\.)?(newstest\d+)\.(reference|mt-system|human|sourc
 
 
 def read_folder(folder: Path) -> Iterator[Placed]:
-    """The rows of a folder of WMT."""
+    """Rows of a WMT folder."""
     if (folder / "DA-seglevel.csv").is_file():
         return _segments_by_system(folder)
     parts: dict[tuple[str, str], dict[str, Path]] = {}
@@ -239,7 +238,10 @@ def read_folder(folder: Path) -> Iterator[Placed]:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot read it: {error}") from None
 
 
 def _segment(where: str, name: str, pair: str, candidate: str, reference: str, human: str, **fields: str) -> Placed:
@@ -270,7 +272,7 @@ def _segments(folder: Path, parts: Mapping[tuple[str, str], Mapping[str, Path]])
 
 
 def _segments_by_system(folder: Path) -> Iterator[Placed]:
-    """Judged segments of the language pairs whose reference is in the folder; the lines of a file count from 1."""
+    """Judged segments of the language pairs whose reference is in the folder; lines are counted from 1."""
     header, *lines = _lines(folder / "DA-seglevel.csv")
     if header.split() != ["LP", "DATA", "SYSTEM", "SID", "HUMAN"]:
         raise InputError(f"{folder}: DA-seglevel.csv: expected the columns LP DATA SYSTEM SID HUMAN, but got {header}")
@@ -285,7 +287,7 @@ def _segments_by_system(folder: Path) -> Iterator[Placed]:
         reference = folder / f"{test}-{source}{target}-ref.{target}"
         if not reference.is_file():
             continue
-        system = systems.partition("+")[0]  # Several systems that translated alike share a line.
+        system = systems.partition("+")[0]  # Systems with the same translation share a line.
         place = int(_number(segment, where)) - 1
         found = []
         for path in (folder / pair / f"{test}.{system}.{pair}", reference):

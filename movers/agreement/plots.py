@@ -1,7 +1,7 @@
-"""The plots that papers on metrics draw: distributions, heat maps, bars with intervals, system rankings.
+"""Plots: score distributions, correlation heat maps, bars with intervals, system rankings.
 
-Every function returns a matplotlib ``Figure`` of its own (no global state, no window); `save_plots` writes them all.
-matplotlib comes with the extra ``plots`` and is imported only when something is drawn.
+Every function returns a matplotlib ``Figure`` (no global state, no window); `save_plots` writes them all. matplotlib is
+part of the extra ``plots`` and imported only when something is drawn.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ __all__ = [
     "write_figure",
 ]
 
-# Okabe and Ito's palette, told apart by colour-blind readers.
+# Okabe and Ito's colour-blind-safe palette.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _BAD, _GOOD = "#D55E00", "#0072B2"
 
 
 def _panels(count: int, width: float, height: float, title: str) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels of this size, at most four in a row; panels left over are hidden."""
+    """A figure with `count` panels, at most four per row; surplus panels are hidden."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -76,10 +76,10 @@ def plot_score_distributions(
     share: float = 0.25,
     title: str = "",
 ) -> Figure:
-    """How each metric scores the texts that people find bad and good (Zhao et al. 2019, Fig. 2).
+    """Distribution of each metric's scores for texts judged bad and good (Zhao et al. 2019, Fig. 2).
 
-    Bad and good are the worst and the best ``share`` of texts by their human score, with ties; the labels give the
-    bounds. A metric that tells them apart has two shapes that hardly overlap.
+    Bad and good are the worst and the best ``share`` of texts by human score, with ties; the labels give the bounds.
+    The less the two distributions overlap, the better the metric separates them.
     """
     if not 0 < share <= 0.5:
         raise InputError(f"plots: share: expected a number above 0 and at most 0.5, but got {share}")
@@ -103,7 +103,7 @@ def plot_score_distributions(
 
 
 def _draw_distribution(axis: Axes, place: int, values: Floats, colour: str) -> None:
-    """A violin with its quartiles and, under it, the texts themselves."""
+    """A violin plot with quartiles and, below it, the individual texts."""
     if not len(values):
         return
     scatter = np.random.default_rng(0).uniform(-0.12, 0.12, size=len(values))
@@ -125,9 +125,9 @@ def plot_metric_correlations(
     coefficient: Coefficient = "pearson",
     title: str = "",
 ) -> Figure:
-    """Correlation between every two metrics, and of each with people, in one heat map (Zhao et al. 2019, Fig. 3).
+    """Heat map of the correlations between metrics, and of each with human scores (Zhao et al. 2019, Fig. 3).
 
-    The framed first row is the correlation with people; the rest shows which metrics measure much the same.
+    The framed first row is the correlation with human scores; the rest shows how similar the metrics are.
     """
     names, matrix = correlation_matrix({human_name: human, **metrics}, coefficient)
     size = 1.8 + 0.62 * len(names)
@@ -152,9 +152,9 @@ def plot_metric_correlations(
 def plot_correlation_bars(
     rows: Sequence[AgreementRow], *, coefficient: Coefficient = "spearman", title: str = ""
 ) -> Figure:
-    """Each metric's correlation with people as a bar with its confidence interval (Clark et al. 2019, Fig. 3).
+    """Bar chart of the correlations with human scores, with confidence intervals (Clark et al. 2019, Fig. 3).
 
-    Bars stand together by group and human score, one colour per metric. Undefined coefficients leave a gap.
+    Bars are clustered by group and human score, one colour per metric. Undefined coefficients leave a gap.
     """
     if not rows:
         raise InputError("plots: rows: expected at least one row of a table, but got none")
@@ -174,13 +174,14 @@ def plot_correlation_bars(
         named.add(row.metric)
         if not math.isnan(found.low):
             axis.vlines(x, found.low, found.high, color="black", linewidth=1.2)
-    # Only what differs between the clusters is written under them.
+    # Cluster labels contain only what differs between clusters.
     several = [len(set(parts)) > 1 for parts in zip(*clusters, strict=True)]
     labels = ["\n".join(part for part, shown in zip(pair, several, strict=True) if shown) for pair in clusters]
     axis.set_xticks(range(len(clusters)), [label or clusters[0][1] for label in labels], fontsize=8)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_ylabel(f"{COEFFICIENT_TITLES[coefficient]} ({rows[0].level} level), {rows[0].confidence:.0%} interval")
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    if named:
+        figure.legend(loc="outside right upper", fontsize=8, frameon=False)
     return figure
 
 
@@ -193,10 +194,10 @@ def plot_system_ranking(
     lower_is_better: bool = False,
     title: str = "",
 ) -> Figure:
-    """Each system's mean score against its mean human score, one panel per metric, with the correlation above it.
+    """Mean score against mean human score of each system, one panel per metric, with the correlation as title.
 
-    Systems are numbered by their human score, the best one 1; the names stand beside the panels. More systems than
-    thirty are dots without numbers.
+    Systems are numbered by human score, best first, with a legend beside the panels; above thirty systems the dots are
+    not numbered.
     """
     people, *columns = stack({"human": human, **metrics})
     check_labels("systems", systems, len(people))
@@ -234,7 +235,7 @@ def plot_system_ranking(
 
 
 def _system_means(columns: Floats, systems: Sequence[str]) -> dict[str, Floats]:
-    """The means of columns (k, texts) over each system's texts that have all k values."""
+    """Means of columns (k, texts) per system, over its texts that have all k values."""
     complete = np.flatnonzero(~np.isnan(columns).any(axis=0))
     rows_of_system = rows_of_each(take(systems, complete))
     return {system: columns[:, complete[rows]].mean(axis=1) for system, rows in rows_of_system.items()}
@@ -250,10 +251,10 @@ def save_plots(
     coefficient: Coefficient = "spearman",
     title: str = "",
 ) -> list[Path]:
-    """Draw every plot that the data allow and write them as PNG files.
+    """Draw all plots that the data allow and write them as PNG files.
 
-    ``rows`` are those of :func:`movers.agreement.agreement_table`, ``metrics``, ``humans`` and ``systems`` what they
-    were made of; without ``systems`` there is no system ranking. The files are ``correlation.png``, and for each human
+    ``rows`` are the result of :func:`movers.agreement.agreement_table`, ``metrics``, ``humans`` and ``systems`` its
+    inputs; without ``systems`` there is no system ranking. The files are ``correlation.png``, and for each human
     score ``distribution_<name>.png``, ``metrics_<name>.png`` and ``systems_<name>.png``.
     """
     figures = {"correlation": plot_correlation_bars(rows, coefficient=coefficient, title=title)}
@@ -272,12 +273,20 @@ def save_plots(
             figures[f"systems_{safe}"] = plot_system_ranking(
                 metrics, human, systems, human_name=name, lower_is_better=lower, title=heading
             )
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return [write_figure(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
 
 
+def make_folder(folder: str | Path) -> None:
+    """A folder for plots; an error if there can be none."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"plots: {folder}: cannot make this folder: {error.strerror}") from None
+
+
 def write_figure(figure: Figure, path: Path, dpi: int = 150) -> Path:
-    """Write a figure as PNG, whole or not at all."""
+    """Write a figure as PNG, atomically."""
     picture = io.BytesIO()
     figure.savefig(picture, dpi=dpi)
     write_file(path, picture.getvalue())

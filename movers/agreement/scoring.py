@@ -1,7 +1,7 @@
-"""Judged texts → every metric's scores, in blocks, so that metrics share what one encoder computes.
+"""Score judged texts with several metrics, in blocks, with shared forward passes.
 
-All metrics are built first, so that an encoder knows what each of them will ask for. Then rows go through them block by
-block: one forward pass over a block's texts serves every metric.
+All metrics are built first, so that an encoder knows which layers they need. Then all metrics score one block of rows
+after the other: one forward pass over the texts of a block serves all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from movers.agreement.columns import rows_of_each
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS
 from movers.encoders.shared import SharedPass
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_options
 from movers.io import progress_bar
 from movers.registry import METRICS
@@ -23,17 +23,17 @@ from movers.scores import engine
 from movers.scores.options import PairOptions, RunOptions
 from movers.weights import Corpus
 
-__all__ = ["MetricCall", "Scored", "score_judged"]
+__all__ = ["MetricCall", "Scored", "compared_with", "score_judged"]
 
-# Rows that all metrics score before the next rows are read.
+# Rows per block.
 _BLOCK = 512
 
 
 @dataclass(frozen=True)
 class MetricCall:
-    """A metric (of ours, or ``rouge``, ``bleu``, ``chrf``) with its options, and its label in tables.
+    """A metric (also ``rouge``, ``bleu``, ``chrf``) with its options, and its label in tables.
 
-    ``output`` is the list of its result to take: ``scores``, or ``precision``, ``recall``, ``f1`` where it has them.
+    ``output`` is the entry of the result to use: ``scores``, or ``precision``, ``recall``, ``f1`` where it has them.
     """
 
     label: str
@@ -44,7 +44,7 @@ class MetricCall:
 
 @dataclass(frozen=True)
 class Scored:
-    """One metric's scores of all judged texts, None where a text has nothing to be compared with."""
+    """One metric's scores of all judged texts; None if a text has no reference (or source)."""
 
     scores: list[float | None]
     signature: str
@@ -65,14 +65,13 @@ def score_judged(
     ----------
     judged : JudgedSet
     calls : sequence of MetricCall
-        Metrics that compare with references skip texts without any; those that compare with a source skip texts
-        without one.
+        Metrics with references skip texts without references, reference-free metrics skip texts without a source.
     groups : sequence of str, optional
-        One label per text: inverse document frequencies of the corpus are counted inside each group.
+        One label per text: with ``idf="corpus"``, IDF tables are built within each group.
     progress : bool, optional
         Show a progress bar; by default on terminals only.
     known : mapping, optional
-        Label → row → score: what an earlier, interrupted run has scored already.
+        Label → row → score: scores of an earlier, interrupted run.
     keep : function, optional
         Called with a label, the newly scored rows and the signature after every block, for a later run's ``known``.
 
@@ -102,7 +101,7 @@ def score_judged(
 
 
 def _parse(call: MetricCall, shared: SharedPass) -> RunOptions | None:
-    """The options of a metric, checked; None for a lexical one, which has nothing to prepare."""
+    """Validated options of a metric; None for a lexical one."""
     if call.name in LEXICAL_METRICS:
         known = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
         check_options(call.name, call.options, [option.name for option in known if option.kind is option.KEYWORD_ONLY])
@@ -115,10 +114,10 @@ def _parse(call: MetricCall, shared: SharedPass) -> RunOptions | None:
 
 @dataclass(frozen=True)
 class _Run:
-    """A metric at work on a judged set.
+    """State of a metric on a judged dataset.
 
-    ``others`` holds what each text is compared with, ``metrics`` the metric for each group, ``to_score`` the rows left
-    to score, ``scores`` and ``signatures`` (an ordered set) what has been scored so far.
+    ``others`` holds the references (or sources) of each text, ``metrics`` the metric of each group, ``to_score`` the
+    remaining rows, ``scores`` and ``signatures`` (an ordered set) the results so far.
     """
 
     call: MetricCall
@@ -139,11 +138,11 @@ class _Run:
         known: Mapping[int, float],
         shared: SharedPass,
     ) -> _Run:
-        compared_with = _compared_with(call.name)
-        others = [_texts_to_compare_with(text, compared_with) for text in judged.texts]
+        argument = compared_with(call.name)
+        others = [_texts_to_compare_with(text, argument) for text in judged.texts]
         options = _parse(call, shared)
         if getattr(options, "idf", None) not in (True, "corpus"):
-            group_of = ["all"] * len(judged)  # Only a table of the corpus makes a score depend on its group.
+            group_of = ["all"] * len(judged)  # Scores depend on the group only through a corpus IDF table.
         rows = [row for row, texts in enumerate(others) if texts]
         to_score = [row for row in rows if row not in known]
         metrics: dict[str, engine.PairMetric[object] | None] = {}
@@ -158,7 +157,7 @@ class _Run:
         return " ".join(self.signatures) or f"{self.call.name}|no texts"
 
     def score(self, start: int, stop: int) -> dict[int, float]:
-        """Score what is left to score of the rows from ``start`` to ``stop``."""
+        """Score the remaining rows from ``start`` to ``stop``."""
         left = self.to_score[bisect_left(self.to_score, start) : bisect_left(self.to_score, stop)]
         new: dict[int, float] = {}
         for group, members in rows_of_each([self.group_of[row] for row in left]).items():
@@ -168,7 +167,10 @@ class _Run:
             if metric is None:
                 result = LEXICAL_METRICS[self.call.name](candidates, others, **self.call.options)
             else:
-                result = engine.score(metric, candidates, others)
+                try:
+                    result = engine.score(metric, candidates, others)
+                except RowError as error:
+                    raise RowError(error.metric, self.judged.name, rows[error.row], error.reason) from None
             scores = result.get(self.call.output)
             if not isinstance(scores, list):
                 lists = ", ".join(name for name, value in result.items() if isinstance(value, list))
@@ -180,8 +182,8 @@ class _Run:
         return new
 
 
-def _compared_with(name: str) -> str:
-    """What the metric of that name compares with; an unknown name is an error that lists the known ones."""
+def compared_with(name: str) -> str:
+    """``references`` or ``sources``; an unknown metric is an error that lists the known ones."""
     if name in LEXICAL_METRICS:
         return "references"
     if name not in METRICS:
@@ -189,9 +191,9 @@ def _compared_with(name: str) -> str:
     return METRICS[name].compared_with
 
 
-def _texts_to_compare_with(text: JudgedText, compared_with: str) -> list[str]:
+def _texts_to_compare_with(text: JudgedText, argument: str) -> list[str]:
     """References, or the source document(s); empty if the text has none."""
-    if compared_with == "references":
+    if argument == "references":
         return list(text.references)
     source = text.fields.get("source")
     if isinstance(source, str):

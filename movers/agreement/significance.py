@@ -41,11 +41,11 @@ class Williams:
 def williams_test(
     human_a: float, human_b: float, a_b: float, n: int, alternative: Alternative = "two-sided"
 ) -> Williams:
-    r"""Williams' test: do two metrics correlate differently with the same people, on the same texts?
+    r"""Williams' test of the difference between two dependent correlations with the same human scores.
 
-    The two correlations are dependent, since they share people's scores and the two metrics resemble each other. With
-    :math:`r_{12}` and :math:`r_{13}` the metrics' correlations with people and :math:`r_{23}` the correlation between
-    the metrics,
+    The correlations are dependent, because they share the human scores and the metrics are correlated with each other.
+    With :math:`r_{12}` and :math:`r_{13}` the metrics' correlations with the human scores and :math:`r_{23}` the
+    correlation between the metrics,
 
     .. math::
         t_{n-3} = (r_{12} - r_{13}) \sqrt{\frac{(n-1)(1 + r_{23})}
@@ -57,7 +57,7 @@ def williams_test(
     Parameters
     ----------
     human_a, human_b : float
-        Correlation of metric A, and of metric B, with people.
+        Correlation of metric A, and of metric B, with the human scores.
     a_b : float
         Correlation between the two metrics.
     n : int
@@ -93,7 +93,7 @@ def williams_test(
     if spread > 0:
         t = difference * math.sqrt((n - 1) * (1 + a_b) / spread)
     else:
-        # Metrics that are the same up to scale: no difference, or one without any uncertainty.
+        # Metrics that are equal up to scale: no difference, or one without uncertainty.
         t = 0.0 if abs(difference) < 1e-12 else math.copysign(math.inf, difference)
     distribution = stats.t(n - 3)
     p = {
@@ -106,7 +106,7 @@ def williams_test(
 
 @dataclass(frozen=True)
 class Randomization:
-    """Outcome of a randomization test: two-sided p-value, number of exchanges, whether these were all possible ones."""
+    """Outcome of a randomization test: two-sided p-value, number of exchanges, whether they are exhaustive."""
 
     p: float
     n_resamples: int
@@ -129,10 +129,10 @@ def exchanges_or_all(n: int, n_resamples: int, rng: np.random.Generator) -> tupl
 
 
 def probability(exchanged: Floats, observed: float, exact: bool) -> Randomization:
-    """Two-sided: how often an exchange differs at least as much as what was observed.
+    """Two-sided p-value: share of exchanges with at least the observed difference.
 
-    What was observed counts as one of the random exchanges, so that the p-value is never 0 and the test never
-    rejects more often than stated. Differences within rounding count as equal.
+    The observed difference counts as one of the random exchanges, so that the p-value is never 0 and the test is valid.
+    Differences within rounding count as equal.
     """
     extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
     if exact:
@@ -141,7 +141,7 @@ def probability(exchanged: Floats, observed: float, exact: bool) -> Randomizatio
 
 
 def _commensurable(scores: Floats, coefficient: Coefficient) -> Floats:
-    """Scores on a scale that two metrics share: standard scores for Pearson, ranks for the rank coefficients."""
+    """Scores on a common scale: standard scores for Pearson, ranks for the rank coefficients."""
     if coefficient == "pearson":
         return (scores - scores.mean()) / scores.std()
     return stats.rankdata(scores)
@@ -200,7 +200,7 @@ def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rn
     blocks, exact = exchanges_or_all(paired.units, n_resamples, rng)
     exchanged = _differences(paired, coefficient, blocks)
     permutation = probability(exchanged, difference, exact)
-    if exact:  # A mean over groups needs as many exchanges of every group.
+    if exact:  # A mean over groups needs the same number of exchanges in every group.
         exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng))
     williams = _williams(paired, coefficient)
     return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
@@ -239,10 +239,10 @@ def compare_correlations(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> PairwiseTest:
-    """Does metric A agree with people better than metric B? Williams' test, permutation test, bootstrap interval.
+    """Does metric A correlate better with human scores than metric B? Williams' test, permutation test, bootstrap.
 
-    The permutation test: if the metrics were equally good, it would not matter which of the two gave a text which of
-    its two scores. So the two scores of random texts are exchanged, and the observed difference of the correlations is
+    The permutation test: under the null hypothesis that the metrics are equally good, their scores of a text are
+    exchangeable. So the two scores of random texts are exchanged, and the observed difference of the correlations is
     compared with the differences after exchange. Scores are first brought to a common scale: standard scores for
     Pearson, ranks for the rank coefficients. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are
     tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
@@ -257,10 +257,10 @@ def compare_correlations(
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
     check_choice("agreement", "level", level, LEVELS)
-    check_resampling(n_resamples, confidence=confidence)
+    check_resampling(n_resamples, seed, confidence=confidence)
     columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
     paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
-    # The same seed twice: both metrics are bootstrapped on the same draws.
+    # Equal seeds: both metrics are bootstrapped on the same resamples.
     a, b = (
         paired.replicates(metric, [coefficient], n_resamples, np.random.default_rng(seed))[coefficient]
         for metric in (1, 2)

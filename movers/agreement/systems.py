@@ -1,4 +1,4 @@
-"""Are two systems' scores of the same texts significantly different?"""
+"""Significance tests between systems on the same texts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from movers.agreement.bootstrap import percentile_interval, resample_counts
 from movers.agreement.columns import Scores, check_resampling, stack
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.levels import Estimate
-from movers.agreement.scoring import MetricCall, score_judged
+from movers.agreement.scoring import MetricCall, compared_with, score_judged
 from movers.agreement.significance import Randomization, exchanges_or_all, probability
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_positive, check_text_groups, check_texts
 from movers.scores.options import References
 
@@ -49,13 +49,13 @@ def compare_systems(
 ) -> SystemComparison:
     r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization.
 
-    The bootstrap's replicates :math:`d^*` of the difference scatter around the observed :math:`d`; moved to scatter
-    around 0 they show what differences chance makes, so
+    The bootstrap replicates :math:`d^*` of the difference, centred on 0 instead of the observed :math:`d`, estimate its
+    distribution under the null hypothesis, so
     :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
     itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
 
     Approximate randomization exchanges the two systems' scores of random texts; its p-value is the share of exchanges
-    after which the means differ at least as much as they do (two-sided, what was observed counts as one exchange). If
+    after which the means differ at least as much as observed (two-sided, the observation counts as one exchange). If
     all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
 
     Examples
@@ -64,7 +64,7 @@ def compare_systems(
     >>> round(found.difference.value, 3), found.bootstrap_p < 0.01, found.randomization
     (0.275, True, Randomization(p=0.125, n_resamples=16, exact=True))
     """
-    check_resampling(n_resamples, confidence=confidence)
+    check_resampling(n_resamples, seed, confidence=confidence)
     check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
     n = columns.shape[1]
@@ -92,7 +92,7 @@ def compare_systems(
 
 @dataclass(frozen=True)
 class SystemTest:
-    """One metric's comparison of two systems, with their names and the metric's signature."""
+    """Comparison of two systems by one metric, with their names and the signature."""
 
     metric: str
     a: str
@@ -122,7 +122,7 @@ def compare_texts(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[SystemTest]:
-    """Score several systems' texts with every metric, and compare the first system with each of the others.
+    """Score the texts of several systems with every metric, and compare the first system with each of the others.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def compare_texts(
         Name → texts, at least two; names and order are kept, the first system is A of every comparison.
     calls : sequence of MetricCall
     references, sources : n texts, or n lists of texts, optional
-        What the metrics compare with.
+        References or sources of the texts.
     alpha : float
         A system is better if both tests give p < alpha.
     n_resamples, n_exchanges, confidence, seed
@@ -143,6 +143,8 @@ def compare_texts(
     """
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
+    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     first, *others = systems
     texts = {name: check_texts("compare", name, own) for name, own in systems.items()}
     n = len(texts[first])
@@ -151,8 +153,11 @@ def compare_texts(
     for name, length in {key: len(rows) for part in (texts, groups) for key, rows in part.items()}.items():
         if length != n:
             raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {length}")
+    for call in calls:
+        if (needed := compared_with(call.name)) not in groups:
+            raise InputError(f"compare: {call.label}: expected {needed} to compare with, but got none")
     nothing: list[list[str]] = [[]] * n
-    # All systems in one set, so that references are read and encoded once.
+    # All systems together, so that references are encoded once.
     judged = JudgedSet(
         "compare",
         tuple(
@@ -163,11 +168,13 @@ def compare_texts(
             )
         ),
     )
+    try:
+        scored = score_judged(judged, calls, progress=progress)
+    except RowError as error:
+        place, row = divmod(error.row, n)
+        raise RowError(error.metric, list(systems)[place], row, error.reason) from None
     tests = []
-    for label, found in score_judged(judged, calls, progress=progress).items():
-        if None in found.scores:
-            row = found.scores.index(None) % n
-            raise InputError(f"compare: {label}: row {row}: expected a reference or a source, but got none")
+    for label, found in scored.items():
         scores = {name: found.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
         for other in others:
             outcome = compare_systems(

@@ -1,4 +1,4 @@
-"""Every metric against every kind of human score, in every group, and every two metrics against each other."""
+"""Tables of correlations: every metric with every human score, in every group, and pairwise tests of the metrics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Pairwise = dict[tuple[str, str], PairwiseTest]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What all rows of a table share: the coefficient that the tests compare, and how they and the bootstrap ran."""
+    """Settings of a table: the tested coefficient, and parameters of tests and bootstrap."""
 
     tested: Coefficient
     alpha: float
@@ -48,7 +48,7 @@ class AgreementRow(Agreement, Settings):
     Attributes
     ----------
     metric, human, group : str
-        What was correlated with which human score, where. ``group`` is ``"all"`` for ungrouped texts and ``"mean"`` for
+        The metric, the human score and the group. ``group`` is ``"all"`` for ungrouped texts and ``"mean"`` for
         the mean over groups.
     better_than : list of str
         Metrics of the same block whose coefficient is lower, where every test that applies gives p < alpha.
@@ -56,7 +56,7 @@ class AgreementRow(Agreement, Settings):
     williams_p, permutation_p : dict
         P-value (two-sided) against each other metric of the block.
     skipped_reference_texts : int
-        References that were judged as if they were candidates, and left out.
+        Judged references, which were skipped.
     """
 
     metric: str
@@ -70,7 +70,7 @@ class AgreementRow(Agreement, Settings):
     skipped_reference_texts: int = 0
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values that JSON can hold, on one level: ``pearson``, ``pearson_low``, ``skipped_groups`` …"""
+        """A flat dict of JSON values: ``pearson``, ``pearson_low``, ``skipped_groups`` …"""
         flat = {name: getattr(self, name) for name in ("metric", "human", "level", "group", "n", "units", "texts")}
         for name, found in self.coefficients.items():
             flat |= found.as_dict(name)
@@ -96,22 +96,22 @@ def agreement_table(
     seed: int = 0,
     signatures: Mapping[str, str] | None = None,
 ) -> list[AgreementRow]:
-    """Correlate every metric with every kind of human score, and test every two metrics against each other.
+    """Correlate every metric with every human score, and test all pairs of metrics.
 
     Parameters
     ----------
     metrics, humans : mapping of str to sequence of float or None, each of shape (n,)
-        Scores of the same n texts by metrics and by people; None where there is none.
+        Scores of the same n texts by metrics and humans; None if missing.
     level, documents, systems, n_resamples, confidence, seed
         As in :func:`correlate`.
     groups : sequence of str, shape (n,), optional
         Texts of one group (a language pair, say) are correlated separately; a row ``"mean"`` follows, whose interval
         and permutation test treat groups as strata.
     has_references : sequence of bool, shape (n,), optional
-        Only names the reason why a metric has no score.
+        Used only to report why a metric has no score.
     lower_is_better : sequence of str
-        Human scores of which a low one means a good text (edits needed, errors): they are negated, so that a positive
-        coefficient always means agreement.
+        Human scores where lower is better (edits, errors): they are negated, so that a positive coefficient always
+        means agreement.
     tested, alpha
         The coefficient that the tests compare, and the p-value below which ``better_than`` names a metric.
 
@@ -130,7 +130,7 @@ def agreement_table(
     """
     check_choice("agreement", "level", level, LEVELS)
     check_choice("agreement", "tested", tested, COEFFICIENTS)
-    check_resampling(n_resamples, confidence=confidence, alpha=alpha)
+    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
     if not metrics or not humans:
         raise InputError("agreement: metrics and humans: expected at least one list of scores each, but got none")
     for name in lower_is_better:
@@ -153,7 +153,7 @@ def agreement_table(
         measured: list[dict[str, Agreement]] = []
         tests: list[Pairwise] = []
         for group, rows in rows_of_group.items():
-            # Groups are independent strata: each draws by its own stream, whatever other groups there are.
+            # Groups are independent strata with their own random streams, whatever other groups there are.
             stream = [seed, zlib.crc32(group.encode("utf-8"))]
             labels = None if level_labels is None else take(level_labels, rows)
             own = {name: columns[place, rows] for place, name in enumerate(metrics)}
@@ -195,7 +195,7 @@ def agreement_table(
 
 
 def _mean_tests(tests: Sequence[Pairwise]) -> Pairwise:
-    """The tests of mean differences over groups: the groups' exchanges averaged."""
+    """Tests of mean differences over groups, by averaging the exchanges of the groups."""
     means: Pairwise = {}
     for pair in tests[0]:
         parts = [part[pair] for part in tests if part[pair].permutation is not None]

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TextIO
 
 from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
+from movers.cli.streams import discard_output, is_of_output, settle_streams
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -24,8 +25,8 @@ __all__ = ["main"]
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="movers",
-        description="Text-generation metrics that compare meanings: embeddings and optimal transport.",
-        epilog="movers COMMAND --help describes a command.",
+        description="Text-generation metrics based on embeddings and optimal transport.",
+        epilog="`movers COMMAND --help` describes a command; `movers metrics` lists the metrics.",
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -37,40 +38,56 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    What a user can mend (`InputError`) ends in one line on standard error and exit code 2, with its traceback if
-    MOVERS_DEBUG is set. Any other exception is a bug and is not caught.
+    A user error (`InputError`) is printed as one line on standard error, with exit code 2; if MOVERS_DEBUG is set, it
+    is raised with its traceback. Any other exception is a bug and is not caught.
     """
-    # POT imports every tensor library it finds, should it ever be imported whole; this process has no use for them.
+    # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
-    arguments = _parser().parse_args(argv)
+    alone = argv is None
+    if alone:
+        settle_streams()
     try:
-        with _exit_when_terminated(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            code = int(arguments.run(arguments))
-            sys.stdout.flush()
-            return code
+        return _run(argv)
     except InputError as error:
         if os.environ.get("MOVERS_DEBUG"):
             raise
         print(f"movers: error: {printable(str(error))}", file=sys.stderr)
-        return _end(argv is None, 2)
+        return _end(alone, 2)
     except KeyboardInterrupt:
         print("movers: interrupted", file=sys.stderr)
-        return _end(argv is None, 130)
-    except SystemExit as exit:  # terminated
-        raise SystemExit(_end(argv is None, int(str(exit.code)))) from None
-    except BrokenPipeError:  # the reader of our output wants no more: `movers … | head`
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
+        return _end(alone, 130)
+    except SystemExit as exit:  # terminated; or --help (0) or wrong usage (2), with nothing to wait for
+        code = int(str(exit.code))
+        raise SystemExit(_end(alone, code) if code > 2 else code) from None
+    except BrokenPipeError:  # the reader closed the pipe: `movers … | head`
+        discard_output()
         return 141
+    except OSError as error:
+        if not is_of_output(error) or os.environ.get("MOVERS_DEBUG"):
+            raise
+        discard_output()
+        print(f"movers: error: standard output: cannot write it: {error.strerror}", file=sys.stderr)
+        return _end(alone, 2)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    """Parse the arguments, run the command, and flush what it printed."""
+    try:
+        arguments = _parser().parse_args(argv)
+        with _exit_when_terminated(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(arguments.run(arguments))
+    finally:
+        if not isinstance(sys.exception(), OSError):
+            sys.stdout.flush()
 
 
 def _end(alone: bool, code: int) -> int:
-    """The exit code of a run that ends early; what it was writing is removed by now.
+    """Exit code of a run that ends early; its unfinished output has been removed already.
 
-    The interpreter would wait for threads that are still solving, which may take minutes: then the process ends here,
-    if it is `alone`, run for the command line and nothing else.
+    The interpreter would wait for threads that are still solving, which may take minutes. So the process exits here
+    if it was started for this command only (`alone`).
     """
     from movers.threads import solvers_at_work
 
@@ -84,7 +101,7 @@ def _end(alone: bool, code: int) -> int:
 
 @contextmanager
 def _exit_when_terminated() -> Iterator[None]:
-    """Let a termination signal raise SystemExit, so that half-written files are removed."""
+    """Let SIGTERM raise SystemExit, so that half-written files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,41 +1,45 @@
-"""Arguments that several commands share, and what they mean."""
+"""Arguments shared by several commands."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TextIO, TypeAlias
 
-from movers.errors import InputError
-from movers.io import check_output, printable, write_file
+from movers.errors import InputError, RowError
+from movers.io import TextGroups, Texts, check_output, printable, write_file
+from movers.io.writer import is_direct
 from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-METRIC_HELP = "NAME or NAME[key=value,…]; several separated by commas"
+METRIC_HELP = "NAME or NAME[key=value,…]; separate several with commas"
 TableFormat = Literal["text", "markdown", "csv", "json"]
 _TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
 
 def add_compared_texts(parser: argparse.ArgumentParser) -> None:
-    """What predictions are compared with, and columns of the files."""
+    """Files of references or sources, and the columns to read."""
     for flags, what in (
-        (["-r", "--references"], "reference texts; several files give several references per row"),
+        (["-r", "--references"], "reference texts; pass several files for several references per row"),
         (["--sources"], "source documents, for reference-free metrics"),
     ):
         parser.add_argument(*flags, nargs="+", action="extend", default=[], metavar="FILE", help=what)
     for name in ("prediction", "reference", "source"):
         parser.add_argument(
-            f"--{name}-column", metavar="NAME", help=f"column of the {name}s (default: the one with a usual name)"
+            f"--{name}-column",
+            metavar="NAME",
+            help=f"column of the {name}s (default: found by common names such as {name!r})",
         )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options of metrics."""
-    parser.add_argument("-m", "--model", help="encoder (same as --set model=…)")
+    """Options of a metric."""
+    parser.add_argument("-m", "--model", help="encoder, short for --set model=…")
     parser.add_argument(
-        "-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="an option of the metric; may be repeated"
+        "-s", "--set", action="append", default=[], metavar="KEY=VALUE", help="option of the metric; repeatable"
     )
 
 
@@ -46,7 +50,7 @@ def options_of(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 class ChosenMetric(NamedTuple):
-    """A metric as a user writes it (its label in tables), its name and its options."""
+    """A metric as typed by the user (its label in tables), with its name and options."""
 
     label: str
     name: str
@@ -56,16 +60,16 @@ class ChosenMetric(NamedTuple):
 def choose_metrics(
     text: str, more: Mapping[str, object] | None = None, others: Iterable[str] = ()
 ) -> list[ChosenMetric]:
-    """Metrics as the command line writes them, with their options checked before any text is read.
+    """Parse metrics from the command line; options are validated before any text is read.
 
     Parameters
     ----------
     text : str
         `wms,moverscore[n_gram=2]`
     more : mapping, optional
-        Options of every metric; they override those in brackets.
+        Options for all metrics; they override those in brackets.
     others : iterable of str
-        Names that are metrics here, beside our own.
+        Further names that are valid here (`rouge`).
 
     >>> [(each.name, each.options) for each in choose_metrics("wms,rouge[variant=rouge1]", others=["rouge"])]
     [('wms', {}), ('rouge', {'variant': 'rouge1'})]
@@ -83,6 +87,8 @@ def choose_metrics(
         else:
             raise InputError(f"metric: expected one of {', '.join(known)}, but got {name!r}{_hint(name, known)}")
         chosen.append(ChosenMetric(label, name, own))
+    if more and chosen and all(each.name not in METRICS for each in chosen):
+        raise InputError(f"{chosen[0].name}: expected no --set and no --model, but its own options in brackets")
     labels = [each.label for each in chosen]
     if not labels:
         raise InputError(f"metric: expected at least one metric, but got {text!r}")
@@ -99,7 +105,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def check_rows(rows: Sequence[tuple[str, int]]) -> None:
-    """All files must have as many rows as the first, and at least one."""
+    """Check that all files have the same number of rows, at least one."""
     (first, count), *others = rows
     if not count:
         raise InputError(f"{first}: expected at least one row, but got none")
@@ -108,8 +114,37 @@ def check_rows(rows: Sequence[tuple[str, int]]) -> None:
             raise InputError(f"expected equally many rows, but {first} has {count} and {path} has {own}")
 
 
+def check_compared(command: str, arguments: argparse.Namespace, needed: Mapping[str, str]) -> None:
+    """What the metrics compare with must be there, and nothing else; `needed` is by metric what it compares with."""
+    for metric, argument in needed.items():
+        if not getattr(arguments, argument):
+            raise InputError(f"{metric}: expected --{argument} FILE")
+    for argument in ("references", "sources"):
+        option = f"{argument[:-1]}_column"
+        if getattr(arguments, argument) and argument not in needed.values():
+            raise InputError(f"{command}: --{argument}: expected none, because {', '.join(needed)} would not read them")
+        if getattr(arguments, option) is not None and not getattr(arguments, argument):
+            raise InputError(f"{command}: --{option.replace('_', '-')}: expected --{argument} FILE beside it")
+
+
+def check_other_file(command: str, output: str | None, inputs: Iterable[tuple[str, str]]) -> None:
+    """What is written must be none of the files that are read; `inputs` are arguments with their files."""
+    if output is None or is_direct(output) or not os.path.exists(output):
+        return
+    for argument, path in inputs:
+        if os.path.exists(path) and os.path.samefile(output, path):
+            raise InputError(f"{command}: --output: expected another file than the {argument}, but got {output}")
+
+
+def row_in_file(error: RowError, predictions: Texts, compared: Mapping[str, TextGroups]) -> str:
+    """Where the row that an error is about stands: argument, file, and line or row from 1."""
+    if error.argument in compared:
+        return compared[error.argument].where_row(error.row, error.place or 0)
+    return predictions.where_row(error.row)
+
+
 def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png")) -> None:
-    """A picture's file must be named by its format, and writable."""
+    """Check that the suffix of an image file is supported and that the file is writable."""
     if Path(path).suffix.lower() not in suffixes:
         raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")
     check_output(path, suffixes)
@@ -119,21 +154,23 @@ def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png")
 
 
 def add_resampling(parser: argparse.ArgumentParser) -> None:
-    """What `correlate` and `compare` share: resampling, and the form of their tables."""
-    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="of the bootstrap (default: 1000)")
-    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default: 0.95)")
-    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
-    parser.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
+    """Arguments of `correlate` and `compare`: resampling, and the format of the table."""
+    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
     parser.add_argument(
-        "--format", choices=list(_TABLE_FORMATS.values()), help="default: text, or what the suffix of --output says"
+        "--confidence", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)"
+    )
+    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument(
+        "--format", choices=list(_TABLE_FORMATS.values()), help="default: by the suffix of --output, otherwise text"
     )
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="same as --format json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the table there instead of printing it")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the table to FILE instead of printing it")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
 
 
 def table_format(arguments: argparse.Namespace) -> TableFormat:
-    """The format of the table, after a check that it can be written."""
+    """Format of the table; checks that the output can be written."""
     output = arguments.output
     if output is None:
         return arguments.format or "text"
@@ -142,12 +179,12 @@ def table_format(arguments: argparse.Namespace) -> TableFormat:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Print what may hold texts or names of others, which must not control the terminal."""
+    """Print text that may contain control characters, with those escaped."""
     print(printable(text), file=file)
 
 
 def print_table(table: str, arguments: argparse.Namespace) -> None:
-    """Print a table, or write it where the arguments say."""
+    """Print a table, or write it to `--output`."""
     if arguments.output is None:
         print(printable(table) if sys.stdout.isatty() else table, end="")
     else:

@@ -1,4 +1,4 @@
-"""`movers compare`: whether two systems' scores differ by more than chance."""
+"""`movers compare`: significance tests between systems."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from movers.cli.arguments import (
     add_compared_texts,
     add_options,
     add_resampling,
+    check_compared,
+    check_other_file,
     check_rows,
     choose_metrics,
     options_of,
     print_table,
     table_format,
 )
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.io import TextGroups, Texts
 
 
@@ -25,18 +27,20 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "compare",
         usage="movers compare SYSTEM SYSTEM … (-r FILE … | --sources FILE) [options]",
-        help="whether two systems' scores differ by more than chance",
-        description="Score two or more systems' texts and test the first against each of the others: paired bootstrap "
-        "and approximate randomization.",
+        help="test whether the scores of two systems differ significantly",
+        description="Score the outputs of two or more systems and compare the first with each of the others: paired "
+        "bootstrap and approximate randomization.",
         epilog="example: movers compare baseline.txt ours.txt --references references.txt --metric wms",
     )
-    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="file of a system's texts; at least two")
+    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
     add_compared_texts(parser)
     parser.add_argument(
         "--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=f"{METRIC_HELP} (default: wms)"
     )
     add_options(parser)
-    parser.add_argument("--exchanges", type=int, default=10_000, metavar="N", help="of the randomization test")
+    parser.add_argument(
+        "--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test"
+    )
     add_resampling(parser)
     parser.set_defaults(run=run)
 
@@ -45,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Score the systems' texts with every metric and print the comparisons of the first with the others."""
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.rendering import render_comparison
-    from movers.agreement.scoring import MetricCall
+    from movers.agreement.scoring import MetricCall, compared_with
     from movers.agreement.systems import compare_texts
 
     form = table_format(arguments)
@@ -54,9 +58,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"compare: expected at least two files of systems' texts, but got {len(arguments.systems)}")
     if len(set(arguments.systems)) < len(arguments.systems):
         raise InputError("compare: expected different files, but got the same one twice")
+    if [*arguments.systems, *arguments.references, *arguments.sources].count("-") > 1:
+        raise InputError("compare: expected standard input (-) for one file only")
     if len(arguments.sources) > 1:
         raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
-    systems = {path: list(Texts(path, "predictions", arguments.prediction_column)) for path in arguments.systems}
+    check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in chosen})
+    read = {name: getattr(arguments, name) for name in ("systems", "references", "sources")}
+    check_other_file("compare", arguments.output, [(name, path) for name, paths in read.items() for path in paths])
+    files = {path: Texts(path, "predictions", arguments.prediction_column) for path in arguments.systems}
+    systems = {path: list(texts) for path, texts in files.items()}
     references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
     sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
     check_rows(
@@ -64,17 +74,20 @@ def run(arguments: argparse.Namespace) -> int:
         + list(zip(arguments.references, TextGroups(references).counts(), strict=True))
         + [(path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)]
     )
-    tests = compare_texts(
-        systems,
-        [MetricCall(*metric) for metric in chosen],
-        references=list(TextGroups(references)) if references else None,
-        sources=list(sources[0]) if sources else None,
-        n_resamples=arguments.resamples,
-        n_exchanges=arguments.exchanges,
-        confidence=arguments.confidence,
-        alpha=arguments.alpha,
-        seed=arguments.seed,
-        progress=False if arguments.quiet else None,
-    )
+    try:
+        tests = compare_texts(
+            systems,
+            [MetricCall(*metric) for metric in chosen],
+            references=list(TextGroups(references)) if references else None,
+            sources=list(sources[0]) if sources else None,
+            n_resamples=arguments.resamples,
+            n_exchanges=arguments.exchanges,
+            confidence=arguments.confidence,
+            alpha=arguments.alpha,
+            seed=arguments.seed,
+            progress=False if arguments.quiet else None,
+        )
+    except RowError as error:
+        raise error.at(files[error.argument].where_row(error.row)) from None
     print_table(render_comparison(tests, form, arguments.confidence), arguments)
     return 0

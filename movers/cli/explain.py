@@ -1,4 +1,4 @@
-"""`movers explain`: what was matched with what, as a table, a picture, or a report of a whole file."""
+"""`movers explain`: the alignment of a pair as a table or picture, or a report on a whole file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of, say
-from movers.errors import InputError
+from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of, row_in_file, say
+from movers.errors import InputError, RowError
 from movers.io import Table, TextGroups, Texts, align_table, write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
 
@@ -23,17 +23,17 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "explain",
         usage="movers explain METRIC (--prediction TEXT (--reference | --source) TEXT … | --file FILE) [options]",
-        help="show what was matched with what: a picture of a pair, or a report of a file",
-        description="Score a prediction and show what was matched with what, or score a file and report on it.",
-        epilog="Without -o the strongest flows are printed. A file (.jsonl, .json, .csv, .tsv, .parquet) has columns "
-        "of predictions and of references or sources; -o report.html gets the distribution of scores, the ten best "
-        "and worst rows with their pictures, and the rows that were empty, cut or unfiltered.",
+        help="show the alignment of a pair, or write a report on a file",
+        description="Score a prediction and show its alignment, or score a file and write a report.",
+        epilog="Without -o the largest flows are printed. With --file (.jsonl, .json, .csv, .tsv or .parquet with "
+        "columns of predictions and of references or sources), -o report.html receives the distribution of scores, the "
+        "ten best and worst rows with their alignments, and the rows that were empty, truncated or unfiltered.",
     )
     parser.add_argument("metric", metavar="METRIC", help=f"NAME or NAME[key=value,…]. Metrics: {', '.join(METRICS)}")
-    parser.add_argument("--prediction", metavar="TEXT", help="the text to score")
-    parser.add_argument("--reference", metavar="TEXT", action="append", default=[], help="may be repeated")
-    parser.add_argument("--source", metavar="TEXT", action="append", default=[], help="the document; may be repeated")
-    parser.add_argument("--file", metavar="FILE", help="a file of rows, for a report")
+    parser.add_argument("--prediction", metavar="TEXT", help="text to score")
+    parser.add_argument("--reference", metavar="TEXT", action="append", default=[], help="reference text; repeatable")
+    parser.add_argument("--source", metavar="TEXT", action="append", default=[], help="source document; repeatable")
+    parser.add_argument("--file", metavar="FILE", help="file to report on")
     for name in ("prediction", "reference", "source"):
         parser.add_argument(f"--{name}-column", metavar="NAME", help=f"column of the {name}s in --file")
     add_options(parser)
@@ -52,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         if any(given.values()):
             raise InputError("explain: expected --file or the texts themselves, but got both")
         return _report(spec, options, arguments)
+    for name in given:
+        if getattr(arguments, f"{name}_column") is not None:
+            raise InputError(f"explain: --{name}-column: expected --file FILE beside it")
     argument = spec.compared_with.removesuffix("s")
     others = given[argument]
     if arguments.prediction is None or not others:
@@ -74,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def lines_of(explanation: Explanation) -> list[str]:
-    """Score and strongest flows as text."""
+    """Score and largest flows as text."""
     lines = [f"{explanation.signature} = {explanation.score:.4g}"]
     lines += [f"  {name}: {value:.4g}" for name, value in explanation.numbers.items()]
     lines += [f"  {flag}" for flag in explanation.flags]
@@ -99,7 +102,7 @@ def _cut(text: str, width: int = 44) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """Predictions and what they are compared with, read again each time they are iterated over."""
+    """Predictions with their references or sources, read anew on every iteration."""
 
     predictions: Texts
     others: TextGroups
@@ -122,13 +125,19 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
             f"{table.path}: expected a file with columns (.jsonl, .csv, …), but it holds one text per line"
         )
     argument = spec.compared_with
+    unused = "source" if argument == "references" else "reference"
+    if getattr(arguments, f"{unused}_column") is not None:
+        raise InputError(f"explain: --{unused}-column: expected none, because {spec.name} would not read it")
     predictions = Texts(table, "predictions", arguments.prediction_column)
     others = TextGroups([Texts(table, argument, getattr(arguments, f"{argument[:-1]}_column"))])
     total = predictions.count()
     check_rows([(table.path, total)])
     options.setdefault("progress", False if arguments.quiet else None)
     explainer = Explainer.build(spec, options, Corpus(predictions, others))
-    report = report_of(explainer, Rows(predictions, others), total)
+    try:
+        report = report_of(explainer, Rows(predictions, others), total)
+    except RowError as error:
+        raise error.at(row_in_file(error, predictions, {argument: others})) from None
     write_file(arguments.output, report.html())
     say(f"{report.signature} = {sum(report.scores) / total:.4g}")
     for kind, rows in report.flagged.items():

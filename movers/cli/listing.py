@@ -1,4 +1,4 @@
-"""`movers metrics` and `movers options NAME`: what there is to choose from."""
+"""`movers metrics` and `movers options NAME`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_parser(commands: Subparsers) -> None:
     commands.add_parser("metrics", help=text, description=f"{text.capitalize()}.").set_defaults(run=run_metrics)
     text = "list the options of a metric with their defaults"
     options = commands.add_parser("options", help=text, description=f"{text.capitalize()}.")
-    options.add_argument("metric", metavar="METRIC", help="a name that `movers metrics` lists")
+    options.add_argument("metric", metavar="METRIC", help="a name listed by `movers metrics`")
     options.set_defaults(run=run_options)
 
 

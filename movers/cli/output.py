@@ -1,4 +1,4 @@
-"""The file of scores that `movers score` writes: one row per prediction, in blocks that a later run can go on from."""
+"""The output file of `movers score`: one row per prediction, in blocks from which a later run can resume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARROW = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
 
 def check_scores(path: str) -> None:
-    """The file must be writable, in a format that its name tells."""
+    """Check that the suffix is supported and the file is writable."""
     check_output(path, SUFFIXES)
     if _suffix(path) in _ARROW:
         if path.endswith(".gz"):
@@ -33,7 +33,7 @@ def check_scores(path: str) -> None:
 
 
 def holds_records(path: str | None) -> bool:
-    """Whether a file of this name holds all that a metric says of a pair, not the scores alone."""
+    """Whether the format stores full records, not only scores."""
     return path is not None and (_suffix(path) == ".jsonl" or _suffix(path) in _ARROW)
 
 
@@ -42,9 +42,9 @@ def _suffix(path: str) -> str:
 
 
 class ScoreFile:
-    """Text (the scores alone), CSV, TSV, or JSON Lines, Parquet and Arrow with all that a metric says of a pair.
+    """Scores only (text, CSV, TSV) or full records (JSON Lines, Parquet, Arrow).
 
-    A block of JSON Lines is what the two binary formats are made of in the end.
+    Blocks of the two binary formats are kept as JSON Lines and converted at the end.
     """
 
     def __init__(self, blocks: BlockFile, path: str, labels: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ class ScoreFile:
         self.table = csv.writer(self.rows, lineterminator="\n", delimiter="," if self.suffix == ".csv" else "\t")
 
     def begin(self, head: Mapping[str, str]) -> list[dict[str, object]] | None:
-        """Say what run this is. Returns the state of the run that was stopped, if there was one."""
+        """Record what identifies this run. Returns the state of the interrupted run, if there is one."""
         state = self.blocks.begin(head)
         if state is None and self.suffix in (".csv", ".tsv"):
             self.table.writerow(["index", *(self.labels if len(self.labels) > 1 else ["score"])])
@@ -72,14 +72,14 @@ class ScoreFile:
             self.table.writerow([index, *scores] if self.suffix in (".csv", ".tsv") else scores)
 
     def end_block(self, state: list[dict[str, object]]) -> None:
-        """What was written since the last block is a block, with the state after it."""
+        """Store the rows since the last block, with the state after them."""
         data = self.rows.getvalue().encode("utf-8")
         self.rows.seek(0)
         self.rows.truncate()
         self.blocks.append(compress_block(data) if self.path.endswith(".gz") else data, state)
 
     def finish(self) -> None:
-        """All blocks are there: write the file."""
+        """All blocks are complete: write the file."""
         if self.blocks.partial is None:
             return
         with self.blocks.finish() as file:

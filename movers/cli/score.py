@@ -1,10 +1,9 @@
-"""`movers score`: score a file of predictions, row by row, with one metric or several."""
+"""`movers score`: score a file of predictions row by row, with one or several metrics."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,15 +17,17 @@ from movers.cli.arguments import (
     Subparsers,
     add_compared_texts,
     add_options,
+    check_compared,
+    check_other_file,
     check_rows,
     choose_metrics,
     options_of,
+    row_in_file,
     say,
 )
 from movers.cli.output import ScoreFile, check_scores, holds_records
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.io import BlockFile, Table, TextGroups, Texts, open_blocks
-from movers.io.writer import is_direct
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _NO_MATTER = (
     "workers",
     "progress",
     "max_cells",
-)  # options under which a stopped run may go on with other values
+)  # options that may differ when a run is resumed
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -46,50 +47,47 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "score",
         usage="movers score METRIC -p FILE (-r FILE … | --sources FILE …) [options]",
-        help="score a file of texts against files of references",
-        description="Score predictions against references (or sources) row by row; print signature and mean score.",
-        epilog="Files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather with a column "
-        "of texts; .gz may follow; - is standard input. Files of any "
-        "size are read in blocks. `movers options NAME` lists the options of a metric.",
+        help="score predictions against references",
+        description="Score predictions against references (or source documents) row by row; print signature and mean.",
+        epilog="Input files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather with a column "
+        "of texts; also .gz; - is standard input. Files of any size are read in blocks. "
+        "`movers options NAME` lists the options of a metric. "
+        "Example: movers score wms,moverscore -p predictions.txt -r references.txt -o scores.jsonl",
     )
     parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
-    parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="the texts to score")
+    parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
     add_compared_texts(parser)
     add_options(parser)
-    parser.add_argument("--threads", type=int, help="threads that compare texts (default: all processors)")
-    parser.add_argument(
-        "--workers", type=int, help="processes of each metric that share the pairs, for static vectors (default: one)"
-    )
+    parser.add_argument("--threads", type=int, help="threads that compare texts (default: one per available processor)")
+    parser.add_argument("--workers", type=int, help="worker processes per metric, for static vectors (default: 1)")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="write one score per row: .txt, .csv, .tsv, .jsonl (.gz may follow), .parquet, .arrow or .feather",
+        help="write one score per row: .txt, .csv, .tsv, .jsonl (also .gz), .parquet, .arrow or .feather",
     )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="go on where a run with the same --output was stopped (its rows are in FILE.partial), with equal results",
+        help="continue an interrupted run with the same --output, from FILE.partial; the results are identical",
     )
     parser.add_argument(
         "--alignment",
         action="store_true",
-        help="add alignments to --json or a file of records (.jsonl, .parquet, .arrow): what was matched",
+        help="add alignments to --json or to the output file (.jsonl, .parquet, .arrow)",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print the whole result as JSON; a list for several metrics"
-    )
+    parser.add_argument("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
     parser.add_argument("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
     parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="score here (default) or on a Ray cluster"
+        "--engine", choices=("local", "ray"), default="local", help="run on this machine (default) or on a Ray cluster"
     )
-    parser.add_argument("--address", help="of a running Ray cluster, such as auto (default: one found or started here)")
+    parser.add_argument("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score every row with every metric, and print or write what was asked for."""
+    """Score every row with every metric; print or write the results."""
     more = options_of(arguments)
     if arguments.threads is not None:
         more["threads"] = arguments.threads
@@ -100,11 +98,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.alignment:
         more["return_alignment"] = True
     chosen = choose_metrics(arguments.metric, more)
+    check_compared("score", arguments, {metric.name: METRICS[metric.name].compared_with for metric in chosen})
     if arguments.address is not None and arguments.engine != "ray":
         raise InputError("score: --address: expected --engine ray beside it")
     if arguments.percent and arguments.json:
         raise InputError("score: --percent: expected no --json, whose scores are from 0 to 1")
-    if arguments.alignment and not arguments.json and not holds_records(arguments.output):
+    aligned = any(metric.options.get("return_alignment") for metric in chosen)
+    if aligned and not arguments.json and not holds_records(arguments.output):
         raise InputError("score: --alignment: expected --json, or --output FILE.jsonl, .parquet, .arrow or .feather")
     if arguments.resume and (arguments.output is None or arguments.json):
         raise InputError("score: --resume: expected --output FILE, and no --json, which keeps all rows in memory")
@@ -123,7 +123,10 @@ def run(arguments: argparse.Namespace) -> int:
                 tally.restore(saved)
             stack.enter_context(_told_what_is_kept(blocks))
         done = tallies[0].totals.rows
-        _write(_scored(arguments, metrics, inputs, tallies), inputs.rows, done, tallies, output)
+        try:
+            _write(_scored(arguments, metrics, inputs, tallies), inputs.rows, done, tallies, output)
+        except RowError as error:
+            raise error.at(row_in_file(error, inputs.predictions, inputs.compared)) from None
     _print(arguments, chosen, metrics, tallies)
     return 0
 
@@ -131,11 +134,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _write(
     rows: Iterable[tuple[Example, ...]], count: int, done: int, tallies: Sequence[_Tally], output: ScoreFile | None
 ) -> None:
-    """Section by section; each is on disk before the next begins, and owes nothing to those before it."""
+    """Write section by section: each is on disk before the next begins and does not depend on earlier ones."""
     from movers.encoders.cache import VECTORS
     from movers.scores.engine import SECTION
 
-    VECTORS.clear()  # of what the metrics measured of themselves
+    VECTORS.clear()  # of texts that were encoded while the metrics were built
     for number, examples in enumerate(rows, start=done + 1):
         for tally, example in zip(tallies, examples, strict=True):
             tally.add(example)
@@ -144,7 +147,7 @@ def _write(
         if number % SECTION == 0 or number == count:
             for tally in tallies:
                 tally.end_section()
-            # The same text encoded in another batch has other last digits: a run that is resumed has no vectors either.
+            # A text encoded in another batch differs in the last digits, and a resumed run has no cached vectors.
             VECTORS.clear()
             if output is not None:
                 output.end_block([tally.save() for tally in tallies])
@@ -161,7 +164,7 @@ def _print(
     tallies: Sequence[_Tally],
 ) -> None:
     labels = [metric.label for metric in chosen]
-    summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout  # rows are on standard output
+    summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout  # standard output carries the rows
     if arguments.json:
         from movers.scores.engine import collect
 
@@ -180,18 +183,18 @@ def _print(
 
 @contextmanager
 def _told_what_is_kept(blocks: BlockFile) -> Iterator[None]:
-    """A run that ends early says that it can go on, on a line of its own if a progress bar is there."""
+    """Tell the user how to resume if the run ends early, on a new line below a progress bar."""
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit):
         if blocks.state is not None:
             line = "\n" if sys.stderr.isatty() else ""
-            say(f"{line}movers: finished rows are kept in {blocks.partial}; go on with --resume", sys.stderr)
+            say(f"{line}movers: finished rows are kept in {blocks.partial}; continue with --resume", sys.stderr)
         raise
 
 
 def _head(chosen: Sequence[ChosenMetric], metrics: Sequence[PairMetric[object]], inputs: _Inputs) -> dict[str, str]:
-    """What must be the same in a run that goes on with another's rows."""
+    """What must be equal for a run to be resumed."""
     head = {"metrics": ", ".join(metric.label for metric in chosen)}
     for own, metric in zip(chosen, metrics, strict=True):
         given = {name: value for name, value in sorted(own.options.items()) if name not in _NO_MATTER}
@@ -205,7 +208,7 @@ def _head(chosen: Sequence[ChosenMetric], metrics: Sequence[PairMetric[object]],
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Predictions and what they are compared with, counted and checked; read again by every metric."""
+    """Predictions with their references or sources, counted and checked; every metric reads them anew."""
 
     predictions: Texts
     compared: dict[str, TextGroups]  # "references" or "sources" → their texts
@@ -214,7 +217,7 @@ class _Inputs:
 
 
 def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _Inputs:
-    tables: dict[str, Table] = {}  # so that standard input serves several arguments
+    tables: dict[str, Table] = {}  # so that several arguments can share standard input
 
     def texts(path: str, argument: str) -> Texts:
         column = getattr(arguments, f"{argument[:-1]}_column")
@@ -223,12 +226,7 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
             tables[path] = Table(path, column or next(filter(None, named), None))
         return Texts(tables[path], argument, column)
 
-    compared = {}
-    for metric in metrics:
-        argument = METRICS[metric.name].compared_with
-        if not getattr(arguments, argument):
-            raise InputError(f"{metric.name}: expected --{argument} FILE")
-        compared[argument] = TextGroups([])
+    compared = {METRICS[metric.name].compared_with: TextGroups([]) for metric in metrics}
     predictions = texts(arguments.predictions, "predictions")
     for argument in compared:
         compared[argument] = TextGroups([texts(path, argument) for path in getattr(arguments, argument)])
@@ -243,11 +241,7 @@ def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _In
                     f"--prediction-column and --{argument[:-1]}-column choose columns"
                 )
     check_rows([(file.table.path, found.rows) for file, found in surveys.values()])
-    target = arguments.output
-    if target is not None and not is_direct(target) and os.path.exists(target):
-        for file, _ in surveys.values():
-            if os.path.exists(file.table.path) and os.path.samefile(target, file.table.path):
-                raise InputError(f"score: --output: expected another file than the {file.argument}, but got {target}")
+    check_other_file("score", arguments.output, [(file.argument, file.table.path) for file, _ in surveys.values()])
     digests = {name: f"sha256 {found.digest[:16]}" for name, (_, found) in surveys.items()}
     return _Inputs(predictions, compared, surveys["predictions"][1].rows, digests)
 
@@ -300,7 +294,7 @@ def _examples(metric: PairMetric[object], inputs: _Inputs, tally: _Tally) -> Ite
 
 
 class _Tally:
-    """What is kept of the examples of a metric: sums and counts, the examples themselves only on request."""
+    """Running sums and counts of a metric's examples, and the examples themselves on request."""
 
     def __init__(self, keep_examples: bool) -> None:
         from movers.scores.engine import Totals
@@ -309,7 +303,7 @@ class _Tally:
         self.totals = Totals()
         self.counts = dict.fromkeys(_COUNTS, 0)
         self.examples: list[Example] = []
-        self._scores: list[float] = []  # of the section, not yet in the totals
+        self._scores: list[float] = []  # of the current section, not yet in the totals
         self._distances: list[float | None] = []
 
     def add(self, example: Example) -> None:

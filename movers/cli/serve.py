@@ -1,8 +1,9 @@
-"""`movers serve`: a page in the browser to try the metrics on."""
+"""`movers serve`: a web page to try the metrics."""
 
 from __future__ import annotations
 
 import argparse
+import socket
 
 from movers.cli.arguments import Subparsers
 from movers.errors import InputError
@@ -13,8 +14,8 @@ def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "serve",
-        help="serve a page to try the metrics on",
-        description="Serve a page to try the metrics on, with an API endpoint per metric. Needs gradio.",
+        help="serve a web page and API for the metrics",
+        description="Serve a web page to try the metrics, with an API endpoint per metric. Needs gradio.",
     )
     parser.add_argument("--metrics", metavar="NAME,…", help=f"default: all of {', '.join(METRICS)}")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
@@ -33,9 +34,18 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("serve: the page needs the package gradio: pip install 'gradio>=6'") from None
     from movers.serve import all_metrics_page, launch
 
-    page = all_metrics_page(names or None)
-    try:
-        launch(page, server_name=arguments.host, server_port=arguments.port)
-    except OSError as error:
-        raise InputError(f"serve: cannot listen on {arguments.host}:{arguments.port}: {error}") from None
+    _check_free(arguments.host, arguments.port)
+    launch(all_metrics_page(names or None), server_name=arguments.host, server_port=arguments.port)
     return 0
+
+
+def _check_free(host: str, port: int) -> None:
+    """An address that is taken, or not this machine's, is told at once and in one line."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise InputError(f"serve: cannot listen on {host}:{port}: {told}") from None

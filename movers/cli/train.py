@@ -1,4 +1,4 @@
-"""`movers train`: a model of the reference-free metric, an encoder, or a generator with a metric as the reward."""
+"""`movers train`: the reference-free metric, an encoder, or a generator with a metric as reward."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Chosen = TypeVar("_Chosen", bound="Options")
 
 
 class _TrainingParser(argparse.ArgumentParser):
-    """Declares its arguments when it is used: the hyperparameters come from a class whose module imports NumPy."""
+    """Declares its arguments only when used: hyperparameters come from a class whose module imports NumPy."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -34,34 +34,38 @@ def add_parser(commands: Subparsers) -> None:
         description="Train a learned metric, an encoder, or a generator with a reward.",
     )
     kinds = training.add_subparsers(title="what to train", metavar="KIND", required=True, parser_class=_TrainingParser)
-    again = "A run that was stopped continues when the same command is given again, and ends with the same weights."
+    again = "To continue an interrupted run, repeat the command; it ends with the same weights."
     kinds.add_parser(
         "quality",
-        help="train a model of reference_free_summary_quality",
-        description=f"Train a model of reference_free_summary_quality on documents with summaries. {again}",
+        help="train a model for reference_free_summary_quality",
+        description=f"Train a model for reference_free_summary_quality on documents with summaries. {again}",
     ).set_defaults(run=run_quality, declare=_declare_quality)
     kinds.add_parser(
         "encoder",
-        help="fine-tune an encoder on pairs of texts",
-        description="Fine-tune an encoder on pairs of texts with a label or a score, in the form of Sentence-BERT; "
-        f"every metric takes the folder as model. {again}",
+        help="fine-tune an encoder on text pairs",
+        description="Fine-tune an encoder on text pairs with labels or scores, as in Sentence-BERT; the resulting "
+        f"folder can be the model of every metric. {again}",
     ).set_defaults(run=run_encoder, declare=_declare_encoder)
     kinds.add_parser(
         "reward",
-        help="train a generator with a metric as the reward",
-        description="Self-critical training of a seq2seq or causal language model: maximum likelihood first if asked "
-        f"for, then the reward of samples against greedy outputs, mixed with the likelihood. {again}",
+        help="train a generator with a metric as reward",
+        description="Self-critical training of a seq2seq or causal language model: optionally maximum likelihood "
+        f"first, then the reward of samples relative to greedy outputs, mixed with the likelihood loss. {again}",
     ).set_defaults(run=run_reward, declare=_declare_reward)
 
 
 def _declare_quality(parser: argparse.ArgumentParser) -> None:
     from movers.quality.training import TrainingOptions
 
-    _declare_data(parser, "FILE_OR_DATASET", " or Hub data sets (name[:configuration])")
-    parser.add_argument("--source-column", metavar="NAME", help="column of the documents (default: by usual names)")
-    parser.add_argument("--summary-column", metavar="NAME", help="column of the summaries (default: by usual names)")
-    parser.add_argument("--split", default="train", help="split of a Hub data set (default: train)")
-    parser.add_argument("--vectors", metavar="DIR", help="keep vectors here, to share them between runs")
+    _declare_data(parser, "FILE_OR_DATASET", " or Hub datasets (name[:configuration])")
+    parser.add_argument(
+        "--source-column", metavar="NAME", help="column of the documents (default: found by common names)"
+    )
+    parser.add_argument(
+        "--summary-column", metavar="NAME", help="column of the summaries (default: found by common names)"
+    )
+    parser.add_argument("--split", default="train", help="split of a Hub dataset (default: train)")
+    parser.add_argument("--vectors", metavar="DIR", help="cache vectors in DIR, to share them between runs")
     _declare_options(parser, TrainingOptions)
 
 
@@ -70,16 +74,20 @@ def _declare_encoder(parser: argparse.ArgumentParser) -> None:
 
     _declare_data(parser, "FILE", "")
     parser.add_argument(
-        "--validation", nargs="+", action="extend", metavar="FILE", help="pairs that decide which epoch is best"
+        "--validation", nargs="+", action="extend", metavar="FILE", help="validation pairs, which select the best epoch"
     )
-    usual = "(default: by usual names)"
+    usual = "(default: found by common names)"
     parser.add_argument("--first-column", metavar="NAME", help=f"column of the first texts or premises {usual}")
     parser.add_argument("--second-column", metavar="NAME", help=f"column of the second texts or hypotheses {usual}")
     parser.add_argument("--target-column", metavar="NAME", help=f"column of the labels or scores {usual}")
-    parser.add_argument("--labels", metavar="A,B,…", help="labels of nli, if they are not those of the usual corpora")
-    parser.add_argument("--lowest", type=float, help="lowest score of similarity (default: that of the data)")
-    parser.add_argument("--highest", type=float, help="highest score of similarity (default: that of the data)")
-    parser.add_argument("--device", default="auto", help="where it is trained: auto, cpu, cuda, mps (default: auto)")
+    parser.add_argument("--labels", metavar="A,B,…", help="labels for --task nli, if not those of the common corpora")
+    parser.add_argument(
+        "--lowest", type=float, help="lowest score for --task similarity (default: minimum of the data)"
+    )
+    parser.add_argument(
+        "--highest", type=float, help="highest score for --task similarity (default: maximum of the data)"
+    )
+    parser.add_argument("--device", default="auto", help="device: auto, cpu, cuda, mps (default: auto)")
     _declare_options(parser, TuningOptions)
 
 
@@ -94,10 +102,14 @@ def _declare_reward(parser: argparse.ArgumentParser) -> None:
         help="prompts with references: .jsonl, .json, .csv, .tsv, .parquet",
     )
     parser.add_argument(
-        "-o", "--output", required=True, metavar="DIR", help="folder of the trained model: new, or of a stopped run"
+        "-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run"
     )
-    parser.add_argument("--prompt-column", metavar="NAME", help="column of the prompts (default: by usual names)")
-    parser.add_argument("--reference-column", metavar="NAME", help="column of the references (default: by usual names)")
+    parser.add_argument(
+        "--prompt-column", metavar="NAME", help="column of the prompts (default: found by common names)"
+    )
+    parser.add_argument(
+        "--reference-column", metavar="NAME", help="column of the references (default: found by common names)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
     _declare_options(parser, RewardOptions)
 
@@ -109,12 +121,12 @@ def _declare_data(parser: argparse.ArgumentParser, metavar: str, further: str) -
         nargs="+",
         action="extend",
         metavar=metavar,
-        help=f"files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; .gz may follow){further}",
+        help=f"files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; also .gz){further}",
     )
     parser.add_argument(
-        "-o", "--output", required=True, metavar="DIR", help="folder of the model: new, or of a stopped run"
+        "-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run"
     )
-    parser.add_argument("--limit", type=int, metavar="ROWS", help="take at most this many rows of each set")
+    parser.add_argument("--limit", type=int, metavar="ROWS", help="use at most this many rows of each file or dataset")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
 
 
@@ -144,18 +156,25 @@ def _chosen(command: str, options: type[_Chosen], arguments: argparse.Namespace)
     return options.parse(command, {name: value for name, value in given.items() if value is not None})
 
 
+def _check_limit(command: str, limit: int | None) -> None:
+    from movers.inputs import check_positive
+
+    check_positive(command, "limit", limit)
+
+
 def _file_names(arguments: argparse.Namespace) -> list[dict[str, str]]:
-    """The data as the record names them; a path may tell where somebody works."""
+    """File names for the training record, without folders, which may be private."""
     return [{"name": PureWindowsPath(name).name} for name in arguments.data]
 
 
 def run_quality(arguments: argparse.Namespace) -> int:
-    """Train as the arguments say and print where the model is."""
+    """Train and print test scores."""
     from movers.quality.data import read_pairs
     from movers.quality.training import TrainingOptions, train
     from movers.training import best_entry
 
     options = _chosen("train quality", TrainingOptions, arguments)
+    _check_limit("train quality", arguments.limit)
     pairs = read_pairs(
         arguments.data,
         source_column=arguments.source_column,
@@ -179,12 +198,13 @@ def run_quality(arguments: argparse.Namespace) -> int:
 
 
 def run_encoder(arguments: argparse.Namespace) -> int:
-    """Fine-tune as the arguments say and print where the encoder is."""
+    """Fine-tune and print validation scores."""
     from movers.finetuning.data import read_pairs
     from movers.finetuning.training import TuningOptions, tune
     from movers.training import best_entry
 
     options = _chosen("train encoder", TuningOptions, arguments)
+    _check_limit("train encoder", arguments.limit)
     columns = {part: getattr(arguments, f"{part}_column") for part in ("first", "second", "target")}
     labels = None if arguments.labels is None else [name.strip() for name in arguments.labels.split(",")]
     bounds = (arguments.lowest, arguments.highest)
@@ -213,7 +233,7 @@ def run_encoder(arguments: argparse.Namespace) -> int:
 
 
 def run_reward(arguments: argparse.Namespace) -> int:
-    """Train as the arguments say and print the table of all metrics on the held-out pairs."""
+    """Train and print all metrics on the held-out pairs."""
     from movers.io import align_table
     from movers.rewards.training import RewardOptions, read_prompts, train_reward
 

@@ -1,4 +1,4 @@
-"""Words or texts → vectors. One string names an encoder everywhere."""
+"""Encoders: words or texts → vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept so that it need not be computed twice: digests of files on disk, vectors of texts in memory."""
+"""Caches: digests of files on disk, vectors of texts in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 
 def cache_folder() -> Path:
-    """Where movers keeps derived files: `MOVERS_CACHE`, else `movers` in the user's cache folder."""
+    """Folder of derived files: `MOVERS_CACHE`, or `movers` in the user's cache folder."""
     chosen = os.environ.get("MOVERS_CACHE")
     if chosen:
         return Path(chosen)
@@ -46,9 +46,9 @@ def sha256_of(path: Path) -> str:
 
 @contextmanager
 def locked_cache(name: str) -> Iterator[Path]:
-    """A folder of the cache for derived files, which one process at a time fills.
+    """A cache folder, locked so that one process at a time fills it.
 
-    A folder that cannot be made or written is an error that names `MOVERS_CACHE`.
+    If it cannot be created or written, the error names `MOVERS_CACHE`.
     """
     from filelock import FileLock
 
@@ -76,13 +76,13 @@ def _cannot_write(folder: Path, error: OSError) -> InputError:
 
 
 def file_state(path: Path) -> tuple[int, ...]:
-    """What changes when a file is changed or replaced, even by one of equal size and time."""
+    """Values that differ after a file is changed or replaced, even by one of equal size and time."""
     status = path.stat()
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def folder_state(folder: Path, patterns: tuple[str, ...]) -> tuple[object, ...]:
-    """What changes when one of the matching files in a folder does; nothing if there is no such folder."""
+    """`file_state` of all matching files in a folder; empty if there is no such folder."""
     return tuple((path.relative_to(folder).as_posix(), file_state(path)) for path in _matching(folder, patterns))
 
 
@@ -93,7 +93,7 @@ def _matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, remembered by name, size and time of change: vector files have gigabytes."""
+    """SHA-256 of a file, cached by name, size and modification time, because vector files can be large."""
     path = path.resolve()
     state = "-".join(map(str, file_state(path)))
     memory = cache_folder() / "digests" / f"{hashlib.sha256(str(path).encode()).hexdigest()[:32]}.json"
@@ -107,7 +107,7 @@ def file_digest(path: Path) -> str:
     try:
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_file(memory, json.dumps({"path": str(path), "state": state, "sha256": digest}))
-    except (OSError, InputError):  # a cache that cannot be written only costs time
+    except (OSError, InputError):  # without a writable cache it only takes longer
         pass
     return digest
 
@@ -129,12 +129,12 @@ def _default_capacity() -> int:
 
 
 class VectorCache:
-    """Least recently used values, bounded by their bytes; safe to share between threads.
+    """Thread-safe LRU cache, bounded in bytes.
 
     Parameters
     ----------
     capacity : int, optional
-        Bytes to keep at most; an eighth of the machine's memory, but no more than 1 GiB, if not given.
+        Maximum number of bytes; by default an eighth of the machine's memory, at most 1 GiB.
     """
 
     def __init__(self, capacity: int | None = None) -> None:
@@ -173,5 +173,5 @@ class VectorCache:
         return len(self._values)
 
 
-#: The one budget of the process: vectors of all encoders and all metrics.
+#: Shared by all encoders and metrics of the process.
 VECTORS = VectorCache()

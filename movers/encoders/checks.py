@@ -1,4 +1,4 @@
-"""What an encoder gives is checked once, where it enters, and unknown pieces get vectors of their own."""
+"""Validation of encoder outputs, and vectors for unknown subwords."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _COLUMNS = ("ids", "starts", "ends", "words", "special", "unknown")
 
 
 def check_vectors(encoder: str, what: str, vectors: object, count: int, width: int | None = None) -> Vectors:
-    """(count, width) finite numbers as a float32 array, or an error that names the encoder and the text.
+    """Check that vectors are (count, width) finite numbers; errors name the encoder and the text.
 
     Parameters
     ----------
     encoder : str
         Its identity.
     what : str
-        The text (or the words) that was encoded, for the message.
-    vectors : what the encoder gave
+        The encoded text (or words), for error messages.
+    vectors : output of the encoder
     count : int
-        How many vectors there must be.
+        Expected number of vectors.
     width : int, optional
-        How many numbers each must have.
+        Expected dimension.
     """
     matrix = np.asarray(vectors)
     expected = f"({count}, {'d' if width is None else width})"
@@ -42,8 +42,8 @@ def check_vectors(encoder: str, what: str, vectors: object, count: int, width: i
     if not np.issubdtype(matrix.dtype, np.floating):
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected real numbers, but got dtype {matrix.dtype}")
     with np.errstate(over="ignore", invalid="ignore"):
-        single = matrix.astype(np.float32, copy=False)  # what is too large becomes infinite
-        suspicious = not np.isfinite(single.sum())  # which may overflow although all are finite
+        single = matrix.astype(np.float32, copy=False)  # values that are too large become infinite
+        suspicious = not np.isfinite(single.sum())  # may overflow although all values are finite
     if suspicious and not np.isfinite(single).all():
         row = int(np.argwhere(~np.isfinite(single))[0, 0])
         raise InputError(f"model: {encoder}: {what[:60]!r}: expected finite numbers, but vector {row} has none")
@@ -53,7 +53,7 @@ def check_vectors(encoder: str, what: str, vectors: object, count: int, width: i
 def checked_texts(
     encoder: ContextualEncoder, texts: Sequence[str], found: Iterable[tuple[int, EncodedText]]
 ) -> Iterator[tuple[int, EncodedText]]:
-    """What a contextual encoder gives for texts, checked: tokens with all columns, one vector each, of one width."""
+    """Check the output of a contextual encoder: complete token columns, one vector per token, equal dimensions."""
     width = None
     for index, encoded in found:
         tokens = encoded.tokens
@@ -69,11 +69,11 @@ def checked_texts(
 
 
 def surface_vectors(surfaces: list[str], lengths: NDArray[np.float64], width: int) -> Vectors:
-    """Vectors (n, width) of the given lengths whose directions follow from the surfaces alone.
+    """Vectors (n, width) of the given lengths, with directions determined by the surface forms.
 
-    A tokenizer gives every piece it does not know the same id, and an encoder all of them nearly the same vector, so
-    that any two unknown pieces would match. With a pseudo-random direction of its own, a piece matches itself exactly
-    and is close to orthogonal to everything else.
+    A tokenizer maps all unknown subwords to one id, and an encoder gives them nearly the same vector, so any two of
+    them would match. With a pseudo-random direction per surface form, a subword matches only identical ones and is
+    nearly orthogonal to everything else.
     """
     rows = []
     for surface in surfaces:

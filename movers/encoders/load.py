@@ -1,4 +1,4 @@
-"""A name, a path or objects → the encoder, loaded once per process."""
+"""Load an encoder by name, path or objects, once per process."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _HUB_NAMES = {
     "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
 }
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
-MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines vectors
+MODEL_FILES = ("*.safetensors", "*.bin", *SETTINGS)  # what determines the vectors
 
-# What metrics use of a contextual encoder.
+# What metrics need of a contextual encoder.
 _CONTEXTUAL = ("identity", "dtype", "states", "tokenizer_digest", "window_for", "tokenize", "encode")
-# Encoders that are kept for later calls; those in use are kept by who uses them.
+# Encoders cached for later calls.
 _STATIC_KEPT = 8
 _CONTEXTUAL_KEPT = 4
 _PAIRS_KEPT = 2  # (model, tokenizer) objects are the caller's
@@ -60,19 +60,19 @@ def load_encoder(
     progress: bool | None = None,
     trust_remote_code: bool | None = None,
 ) -> Encoder:
-    """The encoder that `model` names; loaded once per process, shared by all metrics.
+    """Load an encoder; it is loaded once per process and shared by all metrics.
 
     Parameters
     ----------
     model
-        `"wordllama"`, `"all-MiniLM-L6-v2"`, `"all-mpnet-base-v2"`; a file of word vectors; the name or folder of a
-        spaCy pipeline with vectors; a folder or Hub id that `transformers.AutoModel` loads; a `(model, tokenizer)`
-        pair; or an encoder itself.
+        `"wordllama"`, `"all-MiniLM-L6-v2"`, `"all-mpnet-base-v2"`; a word-vector file; the name or folder of a spaCy
+        pipeline with vectors; a folder or Hub id for `transformers.AutoModel`; a `(model, tokenizer)` pair; or an
+        encoder.
     device : {"auto", "cpu", "cuda", "mps"} or a torch device name
     dtype : {"float32", "float16", "bfloat16"}
     trust_remote_code : bool, optional
-        Run the Python code that comes with a transformers model. By default it is not run, unless the environment
-        variable `MOVERS_TRUST_REMOTE_CODE` is 1; no option of a metric allows it.
+        Run the Python code that comes with a transformers model. The default is False, unless the environment variable
+        `MOVERS_TRUST_REMOTE_CODE` is 1; no option of a metric can allow it.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def load_encoder(
 
 
 def remote_code_allowed(given: bool | None = None) -> bool:
-    """Whether Python code that comes with a transformers model may run: as given, else as the environment says."""
+    """Whether Python code of a transformers model may run: as given, otherwise by the environment variable."""
     return os.environ.get("MOVERS_TRUST_REMOTE_CODE") == "1" if given is None else given
 
 
@@ -105,12 +105,12 @@ def _is_contextual(model: object) -> TypeGuard[ContextualEncoder]:
 
 
 def _short_name(name: str) -> str:
-    """Encoders that movers knows by a short name answer to their Hub id too."""
+    """Short name of a known encoder, also for its Hub id."""
     return next((short for short, long in _HUB_NAMES.items() if name == long), name)
 
 
 def load_static(model: str) -> StaticEncoder | None:
-    """The static encoder of that name, or None if it is not one (nothing heavy is imported to find out)."""
+    """The static encoder of that name, or None if it is not static (without heavy imports)."""
     with _loading:
         return _find_static(model, None)
 
@@ -122,7 +122,7 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
     if name == "wordllama":
         return _keep(_static, key, _static.get(key) or WordLlama(), _STATIC_KEPT)
     path = Path(name)
-    if os.path.isfile(path):  # pathlib would raise for a name that no file can have
+    if os.path.isfile(path):  # pathlib would raise for impossible file names
         key = ("file", str(path.resolve()), file_state(path))
         return _keep(_static, key, _static.get(key) or VectorFile(path, progress), _STATIC_KEPT)
     if os.path.isdir(path):
@@ -137,7 +137,7 @@ def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
 
 
 def _keep(kept: dict[_Key, _Kept], key: _Key, encoder: _Kept, most: int) -> _Kept:
-    """Put an encoder last among those that are kept; those used longest ago go."""
+    """Mark an encoder as most recently used and drop the least recently used ones."""
     kept.pop(key, None)
     kept[key] = encoder
     while len(kept) > most:
@@ -163,13 +163,13 @@ def _find_contextual(
     found = _contextual.get(key)
     if found is None:
         for stale in [other for other in _contextual if other[:4] == key[:4]]:
-            del _contextual[stale]  # the weights the folder held before
+            del _contextual[stale]  # the previous weights of the folder
         source, short, digest = _find_weights(name, progress)
         model, tokenizer = _load_objects(source, dtype, trusted)
         model.to(place)
         if digest is None:
             digest = getattr(model.config, "_commit_hash", None) or object_digest(model, tokenizer)
-        if type(model).__module__.startswith("transformers_modules."):  # the code determines vectors too
+        if type(model).__module__.startswith("transformers_modules."):  # the code determines the vectors too
             code = folder_digest(Path(inspect.getfile(type(model))).parent, ("*.py",))
             digest = hashlib.sha256(f"{digest}+{code}".encode()).hexdigest()
         from movers.encoders.contextual import ContextualEncoder
@@ -179,10 +179,10 @@ def _find_contextual(
 
 
 def find_device(device: str | None) -> str:
-    """The torch device that the option `device` means; an error if it is not there."""
+    """The torch device for the option `device`; an error if it is not available."""
     import torch
 
-    if device in (None, "auto"):  # None is how evaluate's bertscore says it
+    if device in (None, "auto"):  # None in evaluate's bertscore
         if torch.cuda.is_available():
             return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
@@ -199,7 +199,7 @@ def find_device(device: str | None) -> str:
 
 
 def _find_weights(name: str, progress: bool | None) -> tuple[str, str, str | None]:
-    """Folder or Hub id to load from, short name, digest (None: ask the loaded model)."""
+    """Folder or Hub id to load from, short name, digest (None: from the loaded model)."""
     short = name.removeprefix("sentence-transformers/")
     for known in (MINILM, MPNET):
         if short == known.name:
@@ -222,11 +222,11 @@ def _load_objects(source: str, dtype: str, trusted: bool) -> tuple[PreTrainedMod
         raise InputError(f"dtype: expected one of 'float32', 'float16', 'bfloat16', but got {dtype!r}")
     reached = os.path.isdir(source) or hub_answers()
     try:
-        # What a checkpoint lacks (a pooler that no metric reads) is drawn at random: always alike, and without a change
-        # to the random state of a training loop that is going on around this.
+        # Weights missing from a checkpoint (such as an unused pooler) are initialised with a fixed seed, without
+        # changing the random state of a surrounding training loop.
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
-            # Without the Hub only what was downloaded before can be loaded; asking would mean minutes of retries.
+            # If the Hub is unreachable, use only downloaded files; requests would be retried for minutes.
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 source, local_files_only=not reached, trust_remote_code=trusted
             )
@@ -245,7 +245,7 @@ def _load_objects(source: str, dtype: str, trusted: bool) -> tuple[PreTrainedMod
                 f"model: {source!r} brings code of its own, which movers does not run; if you trust it, use "
                 "movers.load_encoder(…, trust_remote_code=True) as model, or set MOVERS_TRUST_REMOTE_CODE=1"
             ) from None
-        if os.path.isdir(source):  # of a name that is too long, Path would raise
+        if os.path.isdir(source):  # Path would raise if the name is too long
             raise InputError(
                 f"model: {source!r}: expected the folder of a transformers model (config.json, weights, tokenizer), "
                 f"but it cannot be loaded: {' '.join(str(error).split())[:200]}"
@@ -260,7 +260,7 @@ def _load_objects(source: str, dtype: str, trusted: bool) -> tuple[PreTrainedMod
 
 
 def hub_answers() -> bool:
-    """Whether the Hub (or what HF_ENDPOINT names) can be reached at all."""
+    """Whether the Hub (or HF_ENDPOINT) can be reached."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
@@ -274,7 +274,7 @@ def hub_answers() -> bool:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No loading bars or reports of unused heads: they would tear a progress bar or a piped output."""
+    """Suppress loading bars and reports of unused weights, which would disturb progress bars and piped output."""
     from transformers.utils import logging
 
     verbosity = logging.get_verbosity()
@@ -294,9 +294,9 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
         raise InputError("model: expected a (model, tokenizer) pair of transformers objects")
     model: PreTrainedModel = pair[0]
     tokenizer: PreTrainedTokenizerBase = pair[1]
-    # The digest is taken at every call: a model that is being trained is another encoder after each step.
+    # Digested at every call, because the model may be in training.
     digest = object_digest(model, tokenizer)
-    place = (id(model), id(tokenizer))  # the encoder kept under them holds both, so no other objects get these ids
+    place = (id(model), id(tokenizer))  # the cached encoder keeps both alive, so the ids are not reused
     with _loading:
         found = _pairs.pop(place, None)
         if found is None or found.digest != digest:
@@ -308,13 +308,13 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
 
 
 def object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """SHA-256 of what determines vectors: class, configuration and parameters of the model, and the tokenizer."""
+    """SHA-256 of all that determines vectors: class, configuration and parameters of the model, and the tokenizer."""
     import torch
 
     config = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
     backend = getattr(tokenizer, "backend_tokenizer", None)
     definition = {} if backend is None else json.loads(backend.to_str())
-    # How the caller last padded or cut a batch stays in the tokenizer, and changes no vector here.
+    # A tokenizer stores its last padding and truncation settings, which do not affect vectors here.
     definition.update(truncation=None, padding=None)
     described = [type(model).__qualname__, config, definition, getattr(tokenizer, "unk_token_id", None)]
     total = hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode())

@@ -1,4 +1,4 @@
-"""Metrics that are computed together reuse one forward pass per text, if the caller says so."""
+"""One forward pass per text, shared by several metrics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["SharedPass"]
 
 
 class SharedPass:
-    """What several metrics read from the layers of one encoder.
+    """Lets several metrics with the same encoder share forward passes.
 
-    Give the same object to metrics when they are built or loaded, before any of them scores: the first to see a text
-    computes what all of them need in one forward pass, and the others find it in the cache. No score changes.
+    Pass the same object to all metrics when they are built or loaded, before any of them scores: the first to see a
+    text computes what all of them need in one forward pass, and the others find it in the cache. Scores do not change.
     `movers.score_many` does this in one call.
 
     >>> from movers.registry import find_metric
@@ -26,9 +26,9 @@ class SharedPass:
         self._wanted: dict[str, dict[Aggregation, None]] = {}
 
     def add(self, encoder: str, aggregation: Aggregation) -> None:
-        """Note that a metric reads this aggregation from the encoder of that identity."""
+        """Register that a metric needs this aggregation of the encoder."""
         self._wanted.setdefault(encoder, {})[aggregation] = None
 
     def wanted(self, encoder: str) -> tuple[Aggregation, ...]:
-        """Everything that is read from the encoder of that identity."""
+        """All registered aggregations of the encoder."""
         return tuple(self._wanted.get(encoder, ()))

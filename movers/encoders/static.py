@@ -1,4 +1,4 @@
-"""Words → vectors that do not depend on context: WordLlama's table, files of word vectors, spaCy's vectors."""
+"""Static encoders: WordLlama, word-vector files, spaCy vectors."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "known_ve
 
 Vectors = NDArray[np.float32]
 
-# Of a binary file, whose header could say anything: numbers of a vector, bytes of a word.
+# Limits for binary files, whose header is not trusted: dimension, bytes per word.
 _WIDEST = 1 << 16
 _LONGEST_WORD = 1 << 20
 
 
 @runtime_checkable
 class StaticEncoder(Protocol):
-    """Anything that gives a word a vector.
+    """Maps words to vectors.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class StaticEncoder(Protocol):
 
 
 def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-    """What an encoder gives for words, checked: (n, dimension) finite vectors and (n,) whether each word is known."""
+    """Validated output of an encoder: (n, dimension) finite vectors and (n,) whether each word is known."""
     vectors, known = encoder.vectors(words)
     found = np.asarray(known)
     if found.shape != (len(words),) or found.dtype != np.bool_:
@@ -65,9 +65,9 @@ def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors
 
 
 class WordLlama:
-    """256-dimensional sub-word vectors distilled from Llama-2, shipped in the package `wordllama`.
+    """256-dimensional subword vectors distilled from Llama-2, shipped in the package `wordllama`.
 
-    A word's vector is the mean of its sub-words' vectors, so no word is unknown.
+    The vector of a word is the mean of its subword vectors, so no word is out of vocabulary.
 
     >>> vectors, known = WordLlama().vectors(["snow", "snowman", "xyzzyq"])
     >>> vectors.shape, bool(known.all())
@@ -89,7 +89,7 @@ class WordLlama:
             return np.zeros((0, self.dimension), np.float32), np.zeros(0, dtype=bool)
         ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)]
         lengths = np.array([len(row) for row in ids])
-        known = lengths > 0  # a word of which the tokenizer leaves nothing has no vector
+        known = lengths > 0  # a word without subwords has no vector
         matrix = np.zeros((len(words), self.dimension), np.float32)
         if known.any():
             starts = np.concatenate([[0], np.cumsum(lengths[known])[:-1]])
@@ -99,7 +99,7 @@ class WordLlama:
         return matrix, known
 
     def count_pieces(self, words: Sequence[str]) -> int:
-        """Number of sub-words that the words consist of."""
+        """Number of subwords of the words."""
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
 
     def __reduce__(self) -> tuple[type[WordLlama], tuple[()]]:
@@ -107,7 +107,7 @@ class WordLlama:
 
 
 def _mapped(path: Path) -> NDArray[np.float16]:
-    """The one half-precision tensor of a safetensors file, mapped into memory: processes share it."""
+    """The single float16 tensor of a safetensors file, memory-mapped so that processes share it."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
@@ -117,10 +117,10 @@ def _mapped(path: Path) -> NDArray[np.float16]:
 
 
 class VectorFile:
-    """A file of word vectors: GloVe text, word2vec text or binary, fastText `.vec`; each may be gzip'd.
+    """A word-vector file: GloVe text, word2vec text or binary, fastText `.vec`; optionally gzipped.
 
-    The first use reads the file and keeps it as one array in the cache folder; later uses map that array into memory
-    and read only the rows they touch.
+    On first use the file is converted to an array in the cache folder; later uses memory-map that array and read only
+    the rows they need.
     """
 
     dimension: int
@@ -129,9 +129,9 @@ class VectorFile:
         source = Path(path)
         digest = file_digest(source)
         folder = cache_folder() / "vectors" / digest[:32]
-        if not _is_whole(folder):  # a cache that is ready may be read-only
+        if not _is_whole(folder):  # a complete cache may be read-only
             with locked_cache("vectors"):
-                if not _is_whole(folder):  # nor has another process filled it meanwhile
+                if not _is_whole(folder):  # nor filled by another process in the meantime
                     shutil.rmtree(folder, ignore_errors=True)
                     _convert(source, folder, progress)
         self.__setstate__((folder, ""))
@@ -143,7 +143,7 @@ class VectorFile:
     def __setstate__(self, state: tuple[Path, str]) -> None:
         folder, self.identity = state
         self._folder = folder
-        # Bytes, because reading as text would turn a carriage return inside a word into a line break.
+        # As bytes: text mode would treat a carriage return inside a word as a line break.
         words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
         self._table: Vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
@@ -167,7 +167,7 @@ def _open(path: Path) -> BinaryIO:
 
 def _convert(source: Path, folder: Path, progress: bool | None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob("building-*"):  # by a run that was killed: the lock is ours
+    for left in folder.parent.glob("building-*"):  # left by a killed run; this process holds the lock
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as temporary:
         words: dict[str, None] = {}
@@ -179,7 +179,7 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
         with target.open("wb") as rows, bar:
             for word, vector in _readable(source):
                 bar.update()
-                # A repeated word keeps its first vector, as in gensim; a line break would tear the list of words.
+                # A repeated word keeps its first vector, as in gensim; a line break would corrupt the word list.
                 if word in words or "\n" in word:
                     continue
                 words[word] = None
@@ -189,17 +189,17 @@ def _convert(source: Path, folder: Path, progress: bool | None) -> None:
             raise InputError(f"model: {source}: expected word vectors, but the file has none")
         table = np.memmap(target, dtype=np.float32, mode="r", shape=(len(words), dimension))
         with (ready / "vectors.npy").open("wb") as file:
-            # Through `write` alone: what NumPy raises on a full disk when it writes to a file itself does not say so.
+            # Through `write`, because NumPy's own error on a full disk does not say so.
             np.save(cast(BinaryIO, SimpleNamespace(write=file.write)), table, allow_pickle=False)
         del table
         (ready / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
         digests = {name: sha256_of(ready / name) for name in ("vectors.npy", "words.txt")}
         (ready / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words), **digests}))
-        ready.rename(folder)  # at once, so that nobody ever finds half of it
+        ready.rename(folder)  # atomically
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether the folder holds what was written there: a damaged copy would give other vectors under the same name."""
+    """Whether the folder matches its digests; a damaged copy would give other vectors under the same identity."""
     try:
         meta = json.loads((folder / "meta.json").read_text())
         return all(file_digest(folder / name) == meta[name] for name in ("vectors.npy", "words.txt"))
@@ -215,7 +215,7 @@ def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
-    """Words and vectors of a file whose format its beginning tells."""
+    """Words and vectors of a file; the format is detected from its beginning."""
     with _open(source) as file:
         first = file.readline(longest_line())
         header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
@@ -248,7 +248,7 @@ def _is_text_line(line: bytes, dimension: int) -> bool:
 def _text_entries(
     source: Path, begun: list[bytes], file: BinaryIO, dimension: int | None = None, count: int = 0
 ) -> Iterator[tuple[str, Vectors]]:
-    """`begun` are the lines already read; a header gives the dimension and how many words there must be."""
+    """`begun` are the lines already read; a header gives the number of words and the dimension."""
 
     def lines() -> Iterator[bytes]:
         yield from begun
@@ -260,13 +260,13 @@ def _text_entries(
         if not line:
             continue
         if dimension is None:
-            # The first line decides: a word, then numbers up to its end.
+            # The first line determines the dimension: a word, then numbers up to the end.
             dimension = len(line.split(b" ")) - 1
             if dimension < 1:
                 raise InputError(
                     f"model: {source}: line {number}: expected a word and its vector, but got {line[:60]!r}"
                 )
-        # Some words hold spaces (GloVe 840B has ". . ."), so count the fields from the end.
+        # Some words contain spaces (". . ." in GloVe 840B), so fields are counted from the end.
         fields = line.rsplit(b" ", dimension)
         try:
             if len(fields) != dimension + 1:
@@ -322,7 +322,7 @@ class SpacyVectors:
             )
         vectors = self._vocab.vectors
         total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
-        total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # which word has which row
+        total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # word → row
         base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
         self.identity = f"{base}-{self.dimension}@{total.hexdigest()[:8]}"
         self._lock = SafeLock()
@@ -330,7 +330,7 @@ class SpacyVectors:
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         matrix = np.zeros((len(words), self.dimension), np.float32)
         known = np.zeros(len(words), dtype=bool)
-        with self._lock:  # looking a word up adds it to spaCy's string store
+        with self._lock:  # a lookup adds the word to spaCy's string store
             for row, word in enumerate(words):
                 if self._vocab.has_vector(word):
                     known[row] = True

@@ -1,4 +1,4 @@
-"""Long texts in windows, windows in batches, and texts that are put together from passages."""
+"""Windows over long texts, batches of windows, and texts reassembled from passages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Truncation", "Window", "batches", "group_when_complete", "window_lim
 Truncation = Literal["window", "error", "cut"]
 Encoded = TypeVar("Encoded")
 
-# Models that number positions from pad_token_id + 1: their table has that many rows no token can use.
+# Models whose positions start at pad_token_id + 1: that many rows of their position table are unused.
 _OFFSET_POSITIONS = {
     "camembert",
     "data2vec-text",
@@ -31,7 +31,7 @@ _DEFAULT_WINDOW = 512
 
 @dataclass
 class Window:
-    """A window over a text's body (its tokens without the special ones), and which of them it gives their vectors."""
+    """A window over the body of a text (its non-special tokens), and the tokens that take their vectors from it."""
 
     text: int
     begin: int
@@ -43,8 +43,8 @@ class Window:
 def windows_over(text: int, body: int, room: int) -> list[Window]:
     """Windows over `body` tokens, `room` at a time, each overlapping the next by half.
 
-    Between two neighbours the middle of the overlap divides: on its left the left window has more context for a token,
-    on its right the right one.
+    The middle of the overlap divides two neighbours: left of it the left window has more context, right of it the right
+    one.
 
     >>> [(window.begin, window.end, window.take_begin, window.take_end) for window in windows_over(0, 10, 4)]
     [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
@@ -63,9 +63,9 @@ def windows_over(text: int, body: int, room: int) -> list[Window]:
 
 
 def batches(windows: Iterable[Window], frame: int, budget: int) -> Iterator[list[Window]]:
-    """Windows, longest first, in batches of at most `budget` tokens; `frame` special tokens are added to each.
+    """Batch windows, longest first, into at most `budget` tokens; `frame` special tokens are added to each window.
 
-    The first window of a batch decides how long its rows are.
+    The first window of a batch determines the padded length.
     """
     batch: list[Window] = []
     width = 0
@@ -81,10 +81,10 @@ def batches(windows: Iterable[Window], frame: int, budget: int) -> Iterator[list
 
 
 def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Tokens that a model can read at once, special ones included."""
+    """Maximum number of tokens of a model, including special ones."""
     limits = []
     stated = getattr(tokenizer, "model_max_length", None)
-    if isinstance(stated, int) and 0 < stated < 1_000_000:  # some tokenizers state 10^30
+    if isinstance(stated, int) and 0 < stated < 1_000_000:  # some tokenizers report 10^30
         limits.append(stated)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if isinstance(positions, int) and positions > 0:
@@ -97,13 +97,13 @@ def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -
 def group_when_complete(
     passages: Sequence[Sequence[str]], encode: Callable[[list[str]], Iterable[tuple[int, Encoded]]]
 ) -> Iterator[tuple[int, list[Encoded]]]:
-    """`(index, encoded passages)` of every text as soon as the last of its passages is ready, in any order.
+    """Yield `(index, encoded passages)` of every text as soon as its last passage is ready, in any order.
 
     Parameters
     ----------
-    passages : for each text its passages, in order; none for a text without any
+    passages : the passages of each text, in order; may be empty
     encode : function
-        Distinct passages → `(place, encoded)` for each, in any order, as soon as it is ready.
+        Distinct passages → `(position, encoded)` for each, in any order, as soon as it is ready.
 
     >>> list(group_when_complete([["a", "b"], [], ["b"]], lambda parts: [(1, "B"), (0, "A")]))
     [(1, []), (2, ['B']), (0, ['A', 'B'])]

@@ -91,7 +91,13 @@ def connected(cluster: Cluster) -> Iterator[Any]:
 
 
 def _check_answers(address: str) -> None:
-    """Refuse an address where nothing listens: Ray itself would try again for a quarter of an hour."""
+    """Refuse an address where nothing listens: Ray itself would try again for a quarter of an hour.
+
+    Of an address `name://…` Ray would import the module `name`.
+    """
+    scheme, mark, _ = address.partition("://")
+    if mark and scheme != "ray":
+        raise InputError(f"address: expected auto, local, HOST:PORT or ray://HOST:PORT, but got {address!r}")
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return  # `auto`, `local` or nothing

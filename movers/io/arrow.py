@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import IO, TYPE_CHECKING
 
 from movers.errors import InputError
+from movers.io.ipc import IPC_FILE, Damaged, claims
 from movers.io.packed import FLOOR, RATIO, longest_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ __all__ = ["find_pyarrow", "read_batches", "write_json_lines"]
 
 Record = dict[str, object]
 _ROWS = 1024  # that become Python objects at a time
-_IPC_FILE = b"ARROW1"
 
 
 def find_pyarrow(path: str) -> ModuleType:
@@ -45,7 +45,9 @@ def read_batches(path: str, kind: str, source: IO[bytes]) -> Iterator[list[Recor
         if kind == "parquet":
             batches = _open_parquet(pyarrow, path, source).iter_batches(batch_size=_ROWS)
         else:
-            is_file = source.read(len(_IPC_FILE)) == _IPC_FILE
+            _check_claims(path, source)
+            source.seek(0)
+            is_file = source.read(len(IPC_FILE)) == IPC_FILE
             source.seek(0)
             if is_file:
                 reader = pyarrow.ipc.open_file(source)
@@ -59,8 +61,18 @@ def read_batches(path: str, kind: str, source: IO[bytes]) -> Iterator[list[Recor
             for begin, end in _groups(path, batch, before):
                 yield _objects(path, _decoded(pyarrow, batch.slice(begin, end - begin)), before + begin)
             before += batch.num_rows
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, Damaged) as error:
         raise InputError(f"{path}: expected {'an' if kind == 'arrow' else 'a'} {kind} file, but got: {error}") from None
+
+
+def _check_claims(path: str, source: IO[bytes]) -> None:
+    """Refuse an Arrow file of which a batch unpacks as no text does: its reader unpacks batches whole."""
+    for claim in claims(source):
+        if claim.unpacked > max(FLOOR, RATIO * claim.packed):
+            raise InputError(
+                f"{path}: expected batches that unpack to at most {RATIO} times their size, but one claims "
+                f"{claim.unpacked:,} bytes from {claim.packed:,}; if it is meant, write the file without compression"
+            )
 
 
 def _open_parquet(pyarrow: ModuleType, path: str, source: IO[bytes]) -> ParquetFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from movers.errors import InputError
@@ -27,12 +27,15 @@ def find_column(where: str, columns: Iterable[str], wanted: str | None, usual: S
     'candidate'
     """
     columns = list(columns)
+    shown = ", ".join(name if name and name == name.strip() else repr(name) for name in columns) or "(none)"
+    if len(columns) == 1 and any(sign in columns[0] for sign in ";\t|"):
+        shown = f"{columns[0]!r} alone: .csv has commas between cells, .tsv has tabs"
     found = [wanted] if wanted is not None else [name for name in usual if name in columns] or ["text"]
     if len(found) > 1:
-        raise InputError(f"{where}: expected {option} to choose one of the columns {', '.join(columns)}")
+        raise InputError(f"{where}: expected {option} to choose one of the columns {shown}")
     if found[0] not in columns:
         what = f"a column {wanted!r}" if wanted is not None else f"{option} to name a column"
-        raise InputError(f"{where}: expected {what}, but got the columns {', '.join(columns) or '(none)'}")
+        raise InputError(f"{where}: expected {what}, but got the columns {shown}")
     return found[0]
 
 
@@ -85,6 +88,11 @@ class Texts:
         """A row as messages name it."""
         return f"{self.argument}: {self.table.where(number)}"
 
+    def where_row(self, row: int) -> str:
+        """The row of an index, from 0, as messages name it; the file is read again up to there."""
+        number, _ = next(islice(self.values(), row, None))
+        return self.where(number)
+
     def groups(self) -> Iterator[list[str]]:
         """The texts of each row, where a row may be a list of texts."""
         for number, value in self.values():
@@ -135,6 +143,15 @@ class TextGroups:
     def __iter__(self) -> Iterator[list[str]]:
         for groups in zip_longest(*(file.groups() for file in self.files), fillvalue=[]):
             yield [text for group in groups for text in group]
+
+    def where_row(self, row: int, place: int) -> str:
+        """A text by the index of its row and its own in the row, as messages name it; the files are read again."""
+        for file in self.files:
+            texts = next(islice(file.groups(), row, None))
+            if place < len(texts):
+                return file.where_row(row)
+            place -= len(texts)
+        raise IndexError(place)
 
     def counts(self) -> list[int]:
         """Number of rows of each file, in one pass that checks every row and keeps nothing."""

@@ -24,7 +24,7 @@ from movers.errors import InputError
 from movers.io.packed import bounded_lines, longest_line, open_packed
 from movers.io.writer import is_open_file
 
-__all__ = ["Row", "Table", "kind_of", "read_records", "read_rows"]
+__all__ = ["JSON", "RepeatedKey", "Row", "Table", "kind_of", "read_records", "read_rows"]
 
 Record = dict[str, object]
 
@@ -40,6 +40,23 @@ _KINDS = {
 }
 _NAMELESS = os.path.isdir("/proc/self/fd")
 _BLANK = re.compile(r"[ \t\r\n]*")
+
+
+class RepeatedKey(ValueError):
+    """A key stands twice in an object of JSON: Python would keep the last value, other readers the first."""
+
+
+def _unique(pairs: list[tuple[str, object]]) -> Record:
+    record: Record = {}
+    for key, value in pairs:
+        if key in record:
+            raise RepeatedKey(f"{key!r:.60} twice")
+        record[key] = value
+    return record
+
+
+#: What every file of JSON is read with.
+JSON = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 class Row(NamedTuple):
@@ -65,6 +82,8 @@ class Table:
     def __init__(self, path: str | Path, column: str | None = None) -> None:
         self.path = str(path)
         self._file = self.path
+        if not self.path:
+            raise InputError("expected the name of a file, but got an empty one")
         try:
             piped = self.path == "-" or is_open_file(self.path) or not stat.S_ISREG(os.stat(self.path).st_mode)
             if self.path != "-" and os.path.isdir(self.path):
@@ -155,12 +174,15 @@ class Table:
         """The JSON value at a place of a text, and where it ends; on a line of its own it must end with the line."""
         try:
             if self.kind == "jsonl":
-                return json.loads(text), len(text)
-            return json.JSONDecoder().raw_decode(text, start)
+                return JSON.decode(text), len(text)
+            return JSON.raw_decode(text, start)
         except RecursionError:
             raise InputError(f"{self.where(number)}: expected JSON, but it is nested too deeply") from None
+        except RepeatedKey as error:
+            raise InputError(f"{self.where(number)}: expected different keys in an object, but got {error}") from None
         except ValueError as error:  # also whole numbers of more than 4,300 digits
             shown = getattr(error, "msg", str(error).partition(";")[0])  # without a line number of its own
+            shown = shown.removesuffix(" starting at")
             raise InputError(f"{self.where(number)}: expected JSON, but got {text[start:][:40]!r}: {shown}") from None
 
     def _check_no_gap(self, blank: int) -> None:
@@ -230,6 +252,11 @@ class Table:
             except StopIteration:
                 break
             except csv.Error as error:
+                if "new-line character" in str(error):
+                    raise InputError(
+                        f"{self.where(number)}: expected lines that end in a line feed, but got a carriage return "
+                        f"alone; convert them: tr '\\r' '\\n' < {self.path}"
+                    ) from None
                 raise InputError(
                     f"{self.where(number)}: expected {self.kind.upper()} (quotes inside quoted cells are doubled), "
                     f"but got: {error}"

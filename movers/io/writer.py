@@ -41,6 +41,8 @@ def check_output(path: str | Path, suffixes: Sequence[str] = ()) -> Path:
         How a file's name may end, if its suffix chooses the format; `.gz` may follow. A name without suffix is fine.
     """
     given = Path(path)
+    if not str(path):
+        raise InputError("expected the name of a file to write, but got an empty one")
     if "\0" in str(path):
         raise InputError(f"{path}: cannot write it: expected a name without null bytes")
     suffix = Path(given.name.removesuffix(".gz")).suffix.lower()

@@ -1,6 +1,6 @@
-"""Pictures of alignments: what was matched with what, as HTML, SVG and PNG.
+"""Plots of alignments as HTML, SVG and PNG.
 
-`explain` scores one prediction and returns an `Explanation`, which draws itself.
+`explain` scores one prediction and returns an `Explanation`, which displays itself in notebooks.
 """
 
 from __future__ import annotations

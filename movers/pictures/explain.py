@@ -34,9 +34,9 @@ __all__ = ["Explainer", "explain"]
 Alignment = Mapping[str, object]
 Row = tuple[str, Sequence[str]]
 
-#: A summary sentence is called supported if its cosine with the nearest sentence of the document is at least this.
+#: Minimum cosine with the nearest document sentence for a summary sentence to be marked as supported.
 SUPPORTED = 0.4
-#: A summary sentence is called repeated if at least this share of its word pairs stood in the summary before.
+#: Minimum share of word pairs that occurred earlier in the summary for a sentence to be marked as repeated.
 REPEATED = 0.3
 _WORD = re.compile(r"\w+")
 _NOTES = {
@@ -68,7 +68,7 @@ def explain(
     source: str | Sequence[str] | None = None,
     **options: object,
 ) -> Explanation:
-    """Score one prediction and show what was matched with what.
+    """Score one prediction and show its alignment.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def explain(
         `NAME` or `NAME[key=value,…]`.
     prediction : str
     reference : str, or several
-        For metrics that compare with references.
+        For metrics with references.
     source : str, or several
         The document, for the reference-free metric.
     **options
@@ -85,7 +85,7 @@ def explain(
     Returns
     -------
     Explanation
-        Shows itself in a notebook; `save("a.html")`, also `.svg` and `.png`.
+        Displays itself in a notebook; `save("a.html")` writes it, also as `.svg` or `.png`.
 
     >>> explanation = explain("wms", "Snow melts.", "Snow melts.")
     >>> explanation.score, [flow.cost for flow in explanation.pictures[0].panels[0].flows]
@@ -109,15 +109,15 @@ def explain(
 
 @dataclass(frozen=True)
 class Explainer:
-    """A metric with the alignments that its picture shows.
+    """A metric and the alignments to draw.
 
     Attributes
     ----------
     spec : MetricSpec
     metric : PairMetric
-        What scores.
+        Computes the score.
     aligned : mapping
-        Title of each panel → the metric that aligns for it.
+        Title of each panel → the metric that computes its alignment.
     """
 
     spec: MetricSpec
@@ -126,7 +126,7 @@ class Explainer:
 
     @classmethod
     def build(cls, spec: MetricSpec, given: Mapping[str, object], corpus: Corpus) -> Explainer:
-        """The metric that the options describe; `idf="corpus"` counts the texts of `corpus`."""
+        """Build from options; `idf="corpus"` uses the texts of `corpus`."""
         shared = SharedPass()
         metric = _build(spec, given, corpus, shared, aligned=False)
         if not spec.name.startswith("bertscore"):
@@ -140,7 +140,7 @@ class Explainer:
         return cls(spec, metric, aligned)
 
     def explain(self, rows: Sequence[Row]) -> list[Explanation]:
-        """Explanations of rows, which may be some of those the metric was built for."""
+        """Explain rows."""
         examples = list(score_stream(self.metric, rows, len(rows)))
         aligned = {title: list(score_stream(metric, rows, len(rows))) for title, metric in self.aligned.items()}
         return [
@@ -211,7 +211,7 @@ def _bertscore_panel(alignment: Alignment, name: str) -> Panel:
 
 
 def summary_panel(alignment: Alignment) -> Panel:
-    """Sentences of the summary beside those of the document, joined with their nearest; support is the width."""
+    """Sentences of the summary, each joined with the nearest sentence of the document; the width is the support."""
     summary, document = as_records(alignment["summary"]), as_records(alignment["document"])
     texts = [str(sentence["text"]) for sentence in summary]
     repeated = repeated_share(texts)
@@ -239,7 +239,7 @@ def summary_panel(alignment: Alignment) -> Panel:
 
 
 def repeated_share(sentences: Sequence[str]) -> list[float]:
-    """For each sentence the share of its word pairs that stood in the text before.
+    """Share of each sentence's word pairs that occurred earlier in the text.
 
     >>> repeated_share(["The boat left.", "The boat left again.", "It rains."])
     [0.0, 0.6666666666666666, 0.0]
@@ -258,7 +258,7 @@ def repeated_share(sentences: Sequence[str]) -> list[float]:
 
 
 def _bars(alignment: Alignment, example: Example) -> list[Bar]:
-    """The aspects of the score, where the metric gives them; measures of the alignment otherwise."""
+    """The aspects of the score if the metric has them, otherwise measures of the alignment."""
     aspects = [Bar(name, example.parts[name], note) for name, note in _ASPECTS.items() if name in example.parts]
     features = alignment.get("features")
     if aspects or not isinstance(features, Mapping):

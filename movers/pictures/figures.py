@@ -1,6 +1,6 @@
-"""Pictures through matplotlib, for papers and slides: SVG and PNG.
+"""Alignments as SVG and PNG, with matplotlib.
 
-Every figure is its own (no global state, no window). A text may hold `$` or `<`: it is drawn as it stands.
+Figures do not use global state or windows. Texts are drawn literally, also with `$` or `<`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["figure_of", "image_of"]
 
 _NEAR, _FAR, _INK, _SOFT, _CARD = "#0072B2", "#D55E00", "#1b1f24", "#57606a", "#f3f5f8"
 _MARKS = {"supported": "#00734d", "unsupported": "#b34700", "repeated": "#8f3d75", "twice": "#b34700"}
-_MOST = 120  # units of a side that are named; beyond, only the matrix is drawn
-_LINE = 0.21  # inches of a line of text
-_LABELS = 40  # flows whose distance is written, the strongest
-_WRAP = 46  # characters of a line of a sentence
+_MOST = 120  # labelled units per side; beyond that only the matrix is drawn
+_LINE = 0.21  # inches per line of text
+_LABELS = 40  # largest flows, labelled with their distance
+_WRAP = 46  # characters per line
 
 
 def figure_of(explanation: Explanation, picture: Picture) -> Figure:
-    """The flows of every panel; the matrix beside them where the paper has one; bars above them."""
+    """Draw the flows of every panel, the plan beside them as in the paper, and bars above."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -47,9 +47,8 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
     axes = [figure.add_subplot(grid[0, column]) for column in range(len(widths))]
     if top:
         _draw_bars(figure.add_subplot(rows[0]), picture.bars)
-    costs = [flow.cost for panel in small for flow in panel.flows] or [0.0]
     for axis, panel in zip(axes, small, strict=False):
-        _draw_flows(axis, panel, min(costs), max(costs))
+        _draw_flows(axis, panel, *picture.costs)
     for axis, panel in zip(axes[len(small) :], matrices, strict=False):
         _draw_matrix(axis, panel)
     if not panels:
@@ -68,7 +67,7 @@ def figure_of(explanation: Explanation, picture: Picture) -> Figure:
 
 
 def image_of(figure: Figure, suffix: str) -> bytes:
-    """The figure as `svg` or `png`, the same bytes each time."""
+    """The figure as `svg` or `png`; deterministic."""
     import matplotlib
 
     buffer = io.BytesIO()
@@ -103,7 +102,7 @@ def _order(units: Sequence[Unit]) -> list[int]:
 
 
 def _heights(*sides: Sequence[Unit]) -> list[float]:
-    """Lines that each side takes, with space between sentences."""
+    """Height of each side in lines, with space between sentences."""
     return [
         sum(len(_lines(unit)) + (0.35 if _is_long(unit) else 0.0) for unit in units)
         + 0.5 * len({unit.sentence for unit in units})
@@ -112,7 +111,7 @@ def _heights(*sides: Sequence[Unit]) -> list[float]:
 
 
 def _places(units: Sequence[Unit]) -> list[tuple[float, float]]:
-    """Middle and height of each unit, in lines from the top."""
+    """Centre and height of each unit, in lines from the top."""
     found: list[tuple[float, float]] = [(0.0, 0.0)] * len(units)
     y, sentence = 0.0, None
     for place in _order(units):
@@ -126,9 +125,9 @@ def _places(units: Sequence[Unit]) -> list[tuple[float, float]]:
 
 
 def _draw_flows(axis: Axes, panel: Panel, low: float, high: float) -> None:
-    """Clark et al.'s Fig. 1: units on both sides, lines as wide as their mass, labelled with the distance.
+    """Clark et al.'s Fig. 1: units on both sides, joined by lines whose width is the mass, labelled with the distance.
 
-    Colours tell the distance, from `low` to `high` in all panels of a picture.
+    Colours show the distance, from `low` to `high` in all panels of a picture.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -187,7 +186,7 @@ def _blend(share: float) -> tuple[float, float, float]:
 
 
 def _draw_matrix(axis: Axes, panel: Panel) -> None:
-    """Clark et al.'s Fig. 2: the plan T with its blocks of words and sentences."""
+    """Clark et al.'s Fig. 2: the plan T with blocks of words and sentences."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 

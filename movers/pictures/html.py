@@ -1,7 +1,6 @@
-"""Pictures as HTML: one file with its styles and its script inside, and nothing from outside.
+"""Alignments as self-contained HTML, with inline styles and script.
 
-Everything that comes from a text or a user is escaped here. Without the script the units, the matrix and the tables
-are there, only the lines are not.
+All user texts are escaped here. Without JavaScript only the lines are missing; units, matrix and tables are static.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from movers.pictures.model import Bar, Explanation, Panel, Picture, Unit
 
 __all__ = ["body_of", "document_of", "frame", "frame_of", "histogram", "matrix", "page_of", "pictures_of"]
 
-_LONG = 90  # units of a side beyond which words are set as running text
-_SHOWN = 60  # flows drawn before the slider is moved
-_LABELLED = 60  # units of a side up to which a matrix names its rows and columns
+_LONG = 90  # units per side above which words are set as running text
+_SHOWN = 60  # flows drawn initially
+_LABELLED = 60  # units per side up to which a matrix has labels
 _MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated", "twice": "×"}
 
 
 def document_of(title: str, body: str) -> str:
-    """A whole HTML page around a body that is escaped already."""
+    """An HTML page around an escaped body."""
     files = resources.files("movers.pictures")
     style, script = (files.joinpath(name).read_text(encoding="utf-8") for name in ("picture.css", "picture.js"))
     return (
@@ -40,7 +39,7 @@ def page_of(explanation: Explanation) -> str:
 
 
 def frame(body: str, title: str = "Distribution of scores", height: int = 300) -> str:
-    """A drawing in a frame of its own: other pages can show it without mixing styles and scripts."""
+    """An iframe, so that styles and scripts do not mix with those of the page."""
     return (
         f'<iframe class="movers-frame" title="{escape(title)}" sandbox="allow-scripts" '
         f'style="width:100%;height:{height}px;border:0" srcdoc="{escape(document_of(title, body))}"></iframe>'
@@ -48,7 +47,7 @@ def frame(body: str, title: str = "Distribution of scores", height: int = 300) -
 
 
 def frame_of(explanation: Explanation, tallest: int = 900) -> str:
-    """The page of a scored prediction in a frame: for notebooks and other pages."""
+    """The page of a scored prediction in an iframe, for notebooks and other pages."""
     rows = max((max(len(panel.left), len(panel.right)) for panel in _panels(explanation)), default=0)
     return frame(body_of(explanation), f"{explanation.title}: what was matched", min(tallest, 420 + 26 * rows))
 
@@ -81,7 +80,7 @@ _FLAGS = {
 
 
 def pictures_of(explanation: Explanation) -> str:
-    """The picture of the best reference, the others folded below it."""
+    """The picture of the best reference, with the others collapsed below."""
     first, *others = [_picture(picture) for picture in explanation.pictures]
     titles = [picture.title for picture in explanation.pictures[1:]]
     folded = [
@@ -98,7 +97,11 @@ def _picture(picture: Picture) -> str:
     columns = len(picture.panels)
     panels = "\n".join(_panel(panel, picture.matrix) for panel in picture.panels)
     several = " several" if columns > 1 else ""
-    return f'{_bars(picture.bars)}<div class="panels{several}" style="--columns:{columns}">\n{panels}\n</div>'
+    low, high = picture.costs
+    return (
+        f'{_bars(picture.bars)}<div class="panels{several}" style="--columns:{columns}" data-low="{low:.6f}" '
+        f'data-high="{high:.6f}">\n{panels}\n</div>'
+    )
 
 
 def _bars(bars: Sequence[Bar]) -> str:
@@ -146,7 +149,7 @@ def _panel(panel: Panel, with_matrix: bool) -> str:
 
 
 def _layout(panel: Panel) -> str:
-    """The class of the picture: columns of sentences, of words, of both, or running text."""
+    """CSS class of the layout: columns of sentences, of words, of both, or running text."""
     kinds = {unit.kind for unit in [*panel.left, *panel.right]}
     if kinds == {"sentence"}:
         return "sentences"
@@ -211,7 +214,7 @@ def _short(value: float) -> str:
 
 
 def matrix(panel: Panel) -> str:
-    """Clark et al.'s Fig. 2: the plan T, with the blocks of words and sentences."""
+    """Clark et al.'s Fig. 2: the plan T with blocks of words and sentences."""
     rows, columns = len(panel.left), len(panel.right)
     named = max(rows, columns) <= _LABELLED
     cell = 18.0 if named else max(0.5, 640 / max(rows, columns))
@@ -271,7 +274,7 @@ def _label(unit: Unit, width: int = 16) -> str:
 
 
 def histogram(scores: Sequence[float], bins: int = 24) -> str:
-    """The distribution of scores as an SVG drawing."""
+    """Histogram of scores as SVG."""
     import numpy as np
 
     counts, edges = np.histogram(np.asarray(scores, dtype=np.float64), bins=min(bins, max(1, len(scores))))

@@ -1,4 +1,4 @@
-"""What a picture shows: the units of two texts, the flows between them, and what the metric says of the pair."""
+"""Data of a picture: the units of two texts, the flows between them, and the scores of the pair."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Unit:
     ----------
     text, kind : str
     sentence : int
-        Number of the sentence that it stands in.
+        Index of its sentence.
     weight : float
-        Its share of its text's mass.
+        Share of the mass of its text.
     mark : str
-        What is special about it; shown by shape and word, not by colour alone.
+        Mark such as "unsupported"; shown by shape and word, not by colour alone.
     note : str
-        Further words about it, shown on hover and focus.
+        Details, shown on hover and focus.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Flow:
-    """Mass that moves from unit i of one text to unit j of the other, as a share of all that moves, and its cost."""
+    """Mass transported from unit i of one text to unit j of the other, as a share of the total, and its cost."""
 
     i: int
     j: int
@@ -65,11 +65,11 @@ class Panel:
     title, note : str
     left, right : sequence of Unit
     flows : sequence of Flow
-        Strongest first.
+        Largest first.
     names : (str, str)
-        What the two texts are.
+        Names of the two texts.
     measure : str
-        What `share` is.
+        Meaning of `share`.
     """
 
     title: str
@@ -87,7 +87,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Bar:
-    """A number from 0 to 1 with its name."""
+    """A named number from 0 to 1."""
 
     name: str
     value: float
@@ -96,7 +96,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Picture:
-    """One prediction beside one reference or document: one panel, or several of the same pair."""
+    """One prediction and one reference or document: one or several panels."""
 
     title: str
     panels: Sequence[Panel]
@@ -107,21 +107,27 @@ class Picture:
     def empty(self) -> bool:
         return not any(panel.flows for panel in self.panels)
 
+    @property
+    def costs(self) -> tuple[float, float]:
+        """The lowest and the highest cost of its flows: one scale of colours for all panels."""
+        costs = [flow.cost for panel in self.panels for flow in panel.flows] or [0.0]
+        return min(costs), max(costs)
+
 
 @dataclass(frozen=True)
 class Explanation:
-    """A scored prediction and its pictures, one per reference or document, the best first.
+    """A scored prediction with one picture per reference or document, the best first.
 
-    In a notebook it shows itself; `save` writes HTML, SVG or PNG.
+    It displays itself in a notebook; `save` writes HTML, SVG or PNG.
 
     Attributes
     ----------
     metric : str
     score : float
     numbers : mapping
-        Further numbers of the prediction: precision, distance, …
+        Further scores: precision, distance, …
     flags : sequence of str
-        What befell the texts: "empty", "unfiltered", "truncated", "unknown".
+        Any of "empty", "unfiltered", "truncated", "unknown".
     signature : str
     prediction : str
     compared_with : sequence of str
@@ -144,17 +150,17 @@ class Explanation:
 
     @property
     def paper(self) -> str:
-        """The paper as text, with its DOI."""
+        """Citation of the paper, with DOI."""
         return PAPERS[self.metric].cited
 
     def html(self) -> str:
-        """A page of its own: one file that needs nothing from outside."""
+        """A self-contained HTML page."""
         from movers.pictures.html import page_of
 
         return page_of(self)
 
     def figure(self, number: int = 0) -> Figure:
-        """The picture of that number, drawn by matplotlib."""
+        """Draw a picture with matplotlib."""
         from movers.pictures.figures import figure_of
 
         return figure_of(self, self.pictures[number])
@@ -181,7 +187,7 @@ class Explanation:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# From a metric's result to panels
+# From results to panels
 
 
 def _units(described: Sequence[Mapping[str, object]]) -> list[Unit]:
@@ -192,29 +198,29 @@ def _units(described: Sequence[Mapping[str, object]]) -> list[Unit]:
 
 
 def as_float(value: object) -> float:
-    """A number of a metric's result."""
+    """A float of a result."""
     assert isinstance(value, int | float)
     return float(value)
 
 
 def as_int(value: object) -> int:
-    """A whole number of a metric's result."""
+    """An int of a result."""
     return int(as_float(value))
 
 
 def as_records(value: object) -> list[Mapping[str, object]]:
-    """A list of records of a metric's result."""
+    """A list of records of a result."""
     assert isinstance(value, list)
     return value
 
 
 def strongest_first(flows: Sequence[Flow]) -> list[Flow]:
-    """The flows by falling share."""
+    """Flows by decreasing share."""
     return sorted(flows, key=lambda flow: (-flow.share, flow.i, flow.j))
 
 
 def transport_panel(alignment: Mapping[str, object], title: str, note: str) -> Panel:
-    """The panel of an alignment with units and flows."""
+    """Panel of an alignment with units and flows."""
     flows = as_records(alignment["flows"])
     total = sum(as_float(flow["mass"]) for flow in flows) or 1.0
     found = [
@@ -226,7 +232,7 @@ def transport_panel(alignment: Mapping[str, object], title: str, note: str) -> P
 
 
 def mark_twice(panel: Panel) -> Panel:
-    """The panel with the units on the right marked that more than one unit on the left was matched with."""
+    """Mark the units on the right that are matched with more than one unit on the left."""
     counts = Counter(flow.j for flow in panel.flows)
     right = [
         Unit(unit.text, unit.kind, unit.sentence, unit.weight, "twice", f"matched {counts[place]} times")

@@ -17,7 +17,7 @@
     flows.forEach((flow, place) => [0, 1].forEach((side) => {
       const own = of[side].get(flow[side]); own ? own.push(place) : of[side].set(flow[side], [place]);
     }));
-    const costs = flows.map((flow) => flow[3]), low = Math.min(...costs), high = Math.max(...costs);
+    const scale = panel.closest(".panels").dataset, low = +scale.low, high = +scale.high; // of all panels of a picture
     const most = flows.length ? flows[0][2] : 1;
     const widest = canvas.classList.contains("long") ? 4 : 9;
     let chosen = null, anchors = null;

@@ -1,4 +1,4 @@
-"""The report of a whole run: distribution of scores, best and worst rows with their pictures, rows to look at."""
+"""HTML report on a file: distribution of scores, best and worst rows with their alignments, flagged rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from movers.scores.engine import score_stream
 
 __all__ = ["Report", "report_of"]
 
-_LISTED = 200  # rows of a kind that are listed by number
+_LISTED = 200  # rows listed per flag
 _KINDS = {
     "empty": "Empty: a text has no word",
     "unfiltered": "Unfiltered: the filters left nothing of a text, so all its words were compared",
@@ -33,7 +33,7 @@ class Report:
     title, signature, paper : str
     scores : (n,)
     flagged : mapping
-        "empty", "unfiltered", "truncated", "unknown" → numbers of such rows, from 0.
+        "empty", "unfiltered", "truncated", "unknown" → row numbers, from 0.
     best, worst : sequence of (row number, Explanation)
     """
 
@@ -46,7 +46,7 @@ class Report:
     worst: Sequence[tuple[int, Explanation]] = ()
 
     def html(self) -> str:
-        """One page that needs nothing from outside."""
+        """A self-contained HTML page."""
         count = len(self.scores)
         mean = math.fsum(self.scores) / count
         ordered = sorted(self.scores)
@@ -90,7 +90,7 @@ def _row(number: int, explanation: Explanation) -> str:
 
 
 def report_of(explainer: Explainer, rows: Iterable[Row], total: int | None = None, most: int = 10) -> Report:
-    """Score rows, read twice, and explain the `most` best and worst of them.
+    """Score rows (iterated twice) and explain the `most` best and worst.
 
     >>> from movers.registry import METRICS
     >>> from movers.weights import Corpus

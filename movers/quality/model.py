@@ -160,7 +160,9 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
             module = build_head(config)
         module.load_state_dict(load_file(path / "model.safetensors"))
         record = json.loads((path / "record.json").read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, KeyError, RuntimeError, SafetensorError, OSError) as error:
+    except InputError:
+        raise
+    except (ValueError, TypeError, AttributeError, KeyError, RuntimeError, SafetensorError, OSError) as error:
         raise InputError(f"{_METRIC}: model: {folder!r} is incomplete or damaged: {error}") from error
     return QualityModel(module.eval(), config, digest, name, record)
 

@@ -65,6 +65,8 @@ class QualityOptions(RunOptions):
         "mean", "how the scores against several documents become one; `mean` stays in [0, 1], `sum` is the paper's"
     )
 
+    presets = {"paper": {"model": "paper", "doc_reduce": "sum"}}
+
     def settle(self, metric: str) -> Self:
         find_model(self.model)
         return self
@@ -76,6 +78,7 @@ class SummaryQuality(PairMetric[Text]):
 
     options: QualityOptions
     options_class = QualityOptions
+    compared_with = "sources"
 
     @classmethod
     def build(  # type: ignore[override]

@@ -123,7 +123,10 @@ class VectorStore:
             writer.write_table(table)
         # named by content, so that two runs that share a store do not overwrite each other's files
         path = self.folder / f"part-{hashlib.sha256(b''.join(keys)).hexdigest()[:16]}.arrow"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"vectors: {self.folder}: cannot make this folder: {error.strerror}") from None
         io.write_file(path, sink.getvalue().to_pybytes())
         self._open(path)
 

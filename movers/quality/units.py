@@ -55,9 +55,11 @@ class SentenceAndTokens(Aggregation):
         """
         return [states - 1, round((states - 1) * 2 / 3)]
 
-    def combine(self, layers: Tensor) -> Tensor:
-        """(n, 2d) from (2, n, d)."""
-        return layers.permute(1, 0, 2).flatten(1)
+    def combine(self, layers: Sequence[Tensor]) -> Tensor:
+        """(n, 2d) from two layers (n, d)."""
+        import torch
+
+        return torch.cat(list(layers), dim=1)
 
 
 @dataclass(frozen=True)

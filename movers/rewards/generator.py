@@ -128,7 +128,8 @@ def load_generator(folder: str | Path, prompt_tokens: int = 256, new_tokens: int
         model = kind.from_pretrained(folder, trust_remote_code=trusted, weights_only=True)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
     except (OSError, ValueError, UnpicklingError) as error:
-        raise InputError(f"rewards: model: expected a model folder, but got {str(folder)!r}: {error}") from None
+        told = " ".join(str(error).split())  # in one line
+        raise InputError(f"rewards: model: expected a model folder, but got {str(folder)!r}: {told}") from None
     if tokenizer.eos_token_id is None:
         raise InputError("rewards: model: expected a tokenizer with an end-of-sequence token, but got none")
     return TextGenerator(model, tokenizer, prompt_tokens, new_tokens)

@@ -1,1 +1,1 @@
-"""The metrics' definitions, each readable beside its paper's equations."""
+"""Definitions of the metrics, with the equation numbers of their papers."""

@@ -1,4 +1,4 @@
-"""The bag that all transport metrics move: units of a text with masses."""
+"""A text as a bag of units (words, tokens, n-grams or sentences) with masses, for all transport metrics."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Units(Protocol):
     """n units of a text."""
 
     def vectors(self) -> Vectors:
-        """(n, d), gathered when a pair is compared: a block of texts need not hold all its words' vectors at once."""
+        """(n, d), gathered only when a pair is compared, so that a block of texts does not hold all vectors at once."""
         ...
 
     def keys(self) -> Sequence[Hashable]:
-        """n keys of an IDF table: words, or ids of tokens."""
+        """n keys of an IDF table: words or token ids."""
         ...
 
     def unknown(self) -> NDArray[np.bool_]:
-        """(n,) which of them the encoder has no vector for."""
+        """(n,) True for units without a vector."""
         ...
 
     def describe(self) -> list[dict[str, object]]:
-        """n dicts of `text`, `kind` and `sentence` (the number of the first sentence the unit stands in)."""
+        """n dicts with `text`, `kind` and `sentence` (index of the first sentence that contains the unit)."""
         ...
 
 
@@ -45,7 +45,7 @@ class Bag(NamedTuple):
 def alignment_of(
     prediction: Bag, reference: Bag, flow: Floats, costs: Floats, distance: float | None
 ) -> dict[str, object]:
-    """Which units were matched, with which mass and at what cost: the non-zero entries of a plan (m, n)."""
+    """Units of both sides, and the non-zero entries of the plan (m, n) with their mass and cost."""
     rows, columns = np.nonzero(flow)
     return {
         "distance": distance,
@@ -69,7 +69,7 @@ def no_alignment() -> dict[str, object]:
 
 
 def match_unknown(costs: Floats, first: Units, second: Units, unit: float) -> None:
-    """Words without a vector, in place: no distance from themselves, one unit from everything else."""
+    """Set the costs of words without a vector, in place: 0 to an identical word, `unit` to everything else."""
     rows, columns = np.flatnonzero(first.unknown()).tolist(), np.flatnonzero(second.unknown()).tolist()
     costs[rows, :] = unit
     costs[:, columns] = unit

@@ -1,14 +1,14 @@
-r"""BERTScore with optimal alignments (Jin & Gildea 2022), and the greedy one (Zhang et al. 2020).
+r"""BERTScore with optimal alignments (Jin & Gildea 2022), and the original greedy one (Zhang et al. 2020).
 
 With :math:`C_{ij} = 1 - \cos(\hat y_i, y_j)` between m hypothesis and k reference tokens, and
 :math:`\tilde C = 1 - C`:
 
-- `bertscore_hungarian`, :math:`F_{disc}`: T is the one-to-one alignment of least cost (Eq. 1), and
+- `bertscore_hungarian`, :math:`F_{disc}`: T is the one-to-one alignment of minimum cost (Eq. 1), and
   :math:`P = \frac1m \sum_{ij} T_{ij} \tilde C_{ij}`, :math:`R = \frac1k \sum_{ij} T_{ij} \tilde C_{ij}` (Eq. 2);
 - `bertscore_emd`, :math:`F_{cont}`: T is the transport plan between masses h and r (vector norms, each side
   normalised to sum 1; Eq. 3), and :math:`P = \frac1m \sum_i \frac{1}{h_i} \sum_j T_{ij} \tilde C_{ij}`,
   :math:`R = \frac1k \sum_j \frac{1}{r_j} \sum_i T_{ij} \tilde C_{ij}` (Eq. 4, 5);
-- greedy: every token takes its best partner, :math:`P = \sum_i w_i \max_j \tilde C_{ij} / \sum_i w_i`.
+- greedy: every token is aligned with its most similar one, :math:`P = \sum_i w_i \max_j \tilde C_{ij} / \sum_i w_i`.
 
 References: L. Jin, D. Gildea. Rewarding Semantic Similarity under Optimized Alignments for AMR-to-Text Generation.
 ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore. ICLR 2020.
@@ -17,7 +17,7 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -29,14 +29,14 @@ from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, PairMetric, check_size, run
-from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.engine import Comparison, check_size, run
+from movers.scores.options import References, documented, option
+from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import check_language
 from movers.threads import CELLS
 from movers.transport import assignment, emd, greedy, unit_rows
-from movers.weights import Corpus, Tables, choose_weights, warn_no_mass, weigh
+from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
 __all__ = [
     "BertScoreEmd",
@@ -58,12 +58,12 @@ Floats = NDArray[np.float64]
 
 
 def f1_of(precision: float, recall: float) -> float:
-    """Harmonic mean; 0 where precision or recall is not above 0 (their quotient would have no lower bound)."""
+    """Harmonic mean; 0 if precision or recall is not positive, where the harmonic mean is unbounded below."""
     return 2.0 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
 
 
 def greedy_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
-    """Precision and recall where every token takes its best partner, and what moves for the precision, T (m, k).
+    """Precision and recall of the greedy alignment, and the alignment T (m, k) behind the precision.
 
     >>> precision, recall, _ = greedy_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2), np.ones(2))
     >>> precision, recall
@@ -95,7 +95,7 @@ def hungarian_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, f
 
 
 def emd_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
-    """Eq. 3–5: precision, recall and the plan T (m, k). Tokens of zero mass are left out of sums, m and k."""
+    """Eq. 3–5: precision, recall and the plan T (m, k). Tokens of zero mass do not count in the sums, m and k."""
     rows, columns = np.flatnonzero(a > 0), np.flatnonzero(b > 0)
     kept = similarity[np.ix_(rows, columns)]
     h, r = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
@@ -114,47 +114,47 @@ def emd_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, 
 
 @dataclass(frozen=True, kw_only=True)
 class BertScoreOptions(TokenOptions):
-    """Options of `bertscore_hungarian` and `bertscore_emd`, with the names that evaluate's bertscore has for some."""
+    """Options of `bertscore_hungarian` and `bertscore_emd`, including the names of evaluate's bertscore."""
 
     weights: Literal["norm", "uniform", "idf"] | None = option(
-        None, "mass of a token: vector norm (default of `bertscore_emd`), equal (of `bertscore_hungarian`), or IDF"
+        None, "mass of a token: vector norm (default of `bertscore_emd`), uniform (`bertscore_hungarian`) or IDF"
     )
     idf: object = option(
         None,
-        "table of inverse document frequencies; True or `corpus` counts the references of this call, for both sides",
+        "IDF table for both sides; True or `corpus` computes it from the references of this call",
         values="True, False, 'corpus', path, IdfTable or None",
     )
     layer: object = option(
         "last",
-        "which hidden states give a token its vector (0 = embeddings, negative from the end)",
+        "layer of the token vectors (0 = embeddings, negative from the end), or how layers are aggregated",
         values="'last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6')",
     )
-    alignment: Literal["optimal", "greedy"] = option("optimal", "`greedy` gives plain BERTScore from the same vectors")
+    alignment: Literal["optimal", "greedy"] = option(
+        "optimal", "`greedy` is the original BERTScore on the same vectors"
+    )
     greedy_special: bool = option(
-        True, "whether special tokens can be matched in a greedy alignment, as in the `bert-score` package"
+        True, "whether special tokens can be matched in a greedy alignment, as in the package `bert-score`"
     )
     rescale_with_baseline: bool = option(False, "evaluate's name for `rescale`", alias_of="rescale")
     baseline_path: object = option(
         None,
-        "evaluate's name for the file of `rescale`; one in the `bert-score` package's format serves greedy alignments",
+        "evaluate's name for the file of `rescale`; greedy alignments also read the format of the package `bert-score`",
         values="path or None",
         alias_of="rescale",
     )
-    lang: str | None = option(
-        None, "language code, as evaluate's bertscore takes it; the default encoder knows English"
-    )
+    lang: str | None = option(None, "language code, as in evaluate's bertscore; the default encoder is for English")
     model_type: object = option(None, "evaluate's name for `model`", values="as model", alias_of="model")
     num_layers: object = option(None, "evaluate's name for `layer`", values="int or None", alias_of="layer")
     nthreads: int | None = option(None, "evaluate's name for `threads`", alias_of="threads")
     verbose: bool = option(False, "evaluate's name for `progress`", alias_of="progress")
-    batch_size: int | None = option(None, "accepted; batches are formed by tokens, see `batch_tokens`")
-    all_layers: bool = option(False, "accepted if False; ask for one layer at a time")
-    use_fast_tokenizer: bool = option(True, "accepted; tokenizers are always the fast ones")
+    batch_size: int | None = option(None, "ignored; batches are formed by tokens, see `batch_tokens`")
+    all_layers: bool = option(False, "only False is accepted; request one layer at a time")
+    use_fast_tokenizer: bool = option(True, "ignored; fast tokenizers are always used")
 
     presets = {"paper": {}}  # the defaults are the paper's
 
     def settle(self, metric: str) -> Self:
-        """Evaluate's names translated."""
+        """Translate the names of evaluate's bertscore."""
         if self.all_layers:
             raise InputError(f"{metric}: all_layers: expected False; ask for one layer at a time")
         if self.lang is not None:
@@ -190,40 +190,16 @@ class BertScoreOptions(TokenOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertScore(PairMetric[TokenText]):
-    """What both metrics share; a subclass says how tokens are aligned."""
+class BertScore(TokenMetric):
+    """Base of both metrics; a subclass defines the alignment."""
 
     options: BertScoreOptions
-    reader: TokenReader
     options_class = BertScoreOptions
 
     @staticmethod
     @abc.abstractmethod
     def optimal_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
         """Precision, recall and the alignment T (m, k)."""
-
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return self.reader.static
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return self.reader.read(texts)
-
-    def was_cut(self, text: TokenText) -> bool:
-        return text.cut
-
-    def has_unknown(self, text: TokenText) -> bool:
-        return text.has_unknown
-
-    def idf_tables(self) -> Tables | None:
-        return self.reader.tables
-
-    def reading_whole(self) -> Self:
-        return replace(self, reader=self.reader.reading_whole())
 
     def table_row(self) -> int | None:
         encoder, layer = self.reader.encoder, self.reader.aggregation
@@ -232,10 +208,10 @@ class BertScore(PairMetric[TokenText]):
         return layer.needed(encoder.states)[0]
 
     def extra(self) -> dict[str, object]:
-        return {"hashcode": self.signature}  # as evaluate's bertscore calls it
+        return {"hashcode": self.signature}  # the name in evaluate's bertscore
 
     def bag(self, text: TokenText, side: Side) -> Bag:
-        """The tokens with unit vectors and their masses, not normalised; special ones are matched at most."""
+        """Tokens with unit vectors and masses (not normalised); special tokens can be matched but have no mass."""
         found = text.bags.get((side, True))
         if found is None:
             matched = self.options.alignment == "greedy" and self.options.greedy_special
@@ -312,7 +288,7 @@ class BertScoreEmd(BertScore):
 
 @documented(BertScoreOptions)
 def bertscore_hungarian(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """BERTScore with the optimal one-to-one alignment (F_disc): a token counts once, however often it is repeated.
+    """BERTScore with the optimal one-to-one alignment (F_disc): every token is matched at most once.
 
     Parameters
     ----------
@@ -323,8 +299,8 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
     Returns
     -------
     dict
-        `score` (mean of `scores`), `scores` = `f1`, `precision`, `recall` (lists), `signature` = `hashcode`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
+        `score` (mean of `scores`), `scores` = `f1`, `precision`, `recall` (lists), `distances`, `signature` =
+        `hashcode`, `n_empty`, `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------
@@ -337,7 +313,7 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
 
 @documented(BertScoreOptions)
 def bertscore_emd(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """BERTScore with the optimal one-to-many alignment (F_cont): token mass, by default the vector norm, is moved.
+    """BERTScore with the optimal one-to-many alignment (F_cont): transport of token mass, by default the vector norm.
 
     Parameters
     ----------

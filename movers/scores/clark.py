@@ -1,6 +1,7 @@
 r"""Word, Sentence, and Sentence + Word Mover's Similarity (Clark, Celikyilmaz & Smith 2019).
 
-A text is a bag of vectors with masses. The distance of two texts is the minimum cost of moving one bag into the other:
+A text is a bag of vectors with masses. The distance between two texts is the minimum cost of transforming one bag into
+the other:
 
 .. math::
     \mathrm{WMD}(A, B) = \min_{T \ge 0} \sum_{ij} T_{ij} \|v_i - v_j\|_2
@@ -8,10 +9,11 @@ A text is a bag of vectors with masses. The distance of two texts is the minimum
 
 .. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B) / \tau) \qquad (3)
 
-The paper has :math:`\tau = 1`, on the vectors as they are. By default :math:`\tau` is the mean distance of unrelated
-texts under the options of the call, so that unrelated texts score about .37 with any vectors.
+In the paper :math:`\tau = 1`. By default :math:`\tau` is the mean distance between unrelated texts under the options of
+the call, so that unrelated texts score about .37 whatever the scale of the vectors.
 
-What differs is the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both (Eq. 5).
+The three metrics differ in the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both
+(`sentence_and_word_bag`, Eq. 5).
 
 Reference: E. Clark, A. Celikyilmaz, N. A. Smith. Sentence Mover's Similarity: Automatic Evaluation for Multi-Sentence
 Texts. ACL 2019.
@@ -77,12 +79,12 @@ Floats = NDArray[np.float64]
 
 
 def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) -> Bag:
-    r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; contextual words are each their own type."""
+    r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; a contextual token is its own type (fn. 3)."""
     rows = words.rows
-    counts = dict.fromkeys(rows, 1)  # types in the order of their first occurrence
+    counts = dict.fromkeys(rows, 1)  # types in order of first occurrence
     if len(counts) < len(rows):
         counts = dict.fromkeys(rows, 0)
-        for row in rows:  # at the size of a sentence a Counter spends most of its time on what it was given
+        for row in rows:  # faster than collections.Counter at sentence length
             counts[row] += 1
     units = WordUnits(words, list(counts))
     masses = np.array([*counts.values()], dtype=np.float64)
@@ -99,7 +101,7 @@ def sentence_bag(
     metric: str,
     pooling: Literal["mean", "max"] = "mean",
 ) -> Bag:
-    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean (or maximum) of its words'."""
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean (or maximum) of its word vectors."""
     owners = sentence_of(words)
     numbers, starts = np.unique(owners, return_index=True)
     lengths = np.diff([*starts, len(owners)])
@@ -120,7 +122,7 @@ def sentence_bag(
 
 
 def sentence_and_word_bag(words: Bag, sentences: Bag) -> Bag:
-    r"""Eq. 5: words and sentences in one bag, normalised by :math:`2|A|`: each half has half of the mass."""
+    r"""Eq. 5: words and sentences in one bag, normalised by :math:`2|A|`: half of the mass each."""
     return Bag(JoinedUnits(words, sentences), np.concatenate([words.masses, sentences.masses]) / 2)
 
 
@@ -131,13 +133,13 @@ def mover_distance(
     masses_b: ArrayLike,
     distance: BagDistance = "euclidean",
 ) -> tuple[Plan, Floats]:
-    """Eq. 2 on ready vectors: the plan, whose cost is the distance, and the cost matrix.
+    """Eq. 2 on given vectors: the transport plan, whose cost is the distance, and the cost matrix.
 
     Parameters
     ----------
     vectors_a, vectors_b : (m, d) and (n, d)
     masses_a, masses_b : (m,) and (n,)
-        Not negative; normalised to sum 1.
+        Non-negative; normalised to sum to 1.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def mover_distance(
 
 
 def similarity(distance: float, temperature: float) -> float:
-    """Eq. 3, with distances in units of the temperature."""
+    """Eq. 3, with a temperature."""
     return math.exp(-distance / temperature)
 
 
@@ -159,7 +161,7 @@ def similarity(distance: float, temperature: float) -> float:
 
 
 class ReadText(NamedTuple):
-    """A text with the bag of its kept units, if it has any."""
+    """A text and the bag of its kept units; None if filtering leaves nothing."""
 
     text: WordText
     bag: Bag | None
@@ -167,7 +169,7 @@ class ReadText(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MoverSimilarity(PairMetric[ReadText]):
-    """What the three metrics share; a subclass says what is in the bag."""
+    """Base of the three metrics; a subclass defines the bag."""
 
     options: ClarkOptions
     reader: WordReader
@@ -244,7 +246,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         return {"temperature": self.temperature}
 
     def _bags(self, prediction: ReadText, reference: ReadText) -> tuple[Bag, Bag] | None:
-        """Both bags of kept units; of all tokens where a side has none; None if one has no token."""
+        """Both bags, of kept units or, if a side has none, of all tokens; None if a side has no token at all."""
         if prediction.bag is not None and reference.bag is not None:
             return prediction.bag, reference.bag
         first, second = prediction.text.words(filtered=False), reference.text.words(filtered=False)
@@ -278,7 +280,7 @@ class MoverSimilarity(PairMetric[ReadText]):
             ends["average"] = options.average
         metric = cls(
             name=name,
-            signature=signature(name, fields),
+            signature=signature(name, fields),  # all that determines distances: the key under which `auto` is cached
             options=options,
             reader=reader,
             table=table,
@@ -288,6 +290,7 @@ class MoverSimilarity(PairMetric[ReadText]):
         if options.temperature == "auto":
             from movers.scores.rescaling import mean_unrelated_distance
 
+            # The unit does not depend on how unknown words are treated.
             known = replace(metric, options=replace(options, oov="drop"))
             metric = replace(metric, temperature=mean_unrelated_distance(known))
         return replace(metric, signature=signature(name, fields | ends))
@@ -335,7 +338,7 @@ class SentenceAndWordMover(MoverSimilarity):
 
 @documented(WmsOptions)
 def wms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """Word Mover's Similarity (Eq. 1–3): the minimum cost of transforming the words of one text into the other's.
+    """Word Mover's Similarity (Eq. 1–3): minimum cost of transforming one text's words into the other's.
 
     Parameters
     ----------
@@ -346,8 +349,8 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
     Returns
     -------
     dict
-        `score` (mean of `scores`), `scores` (n floats in (0, 1], 0 if one side is blank), `signature`, `n_empty`,
-        `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
+        `score` (mean of `scores`), `scores` (n floats in (0, 1], 0 if one side is blank), `distances`, `temperature`,
+        `signature`, `n_empty`, `n_unfiltered`, `n_truncated`, `n_unknown`, and `alignments` on request.
 
     Examples
     --------
@@ -360,7 +363,7 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
 
 @documented(SmsOptions)
 def sms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """Sentence Mover's Similarity (Eq. 2–4): like `wms`, with sentences as units, weighted by their lengths.
+    """Sentence Mover's Similarity (Eq. 2–4): like `wms`, with sentences as units, weighted by their length.
 
     Parameters
     ----------

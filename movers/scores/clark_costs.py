@@ -1,4 +1,4 @@
-"""Costs of moving a unit of one bag to a unit of the other, and pooled vectors, for `movers.scores.clark`."""
+"""Cost matrices and pooled sentence vectors, for `movers.scores.clark`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GATHERED = 4096  # words
 
 
 def costs_of(first: Bag, second: Bag, options: ClarkOptions, unit: float) -> Floats:
-    """(m, n) distances of all units of two bags; `unit` is that of unknown words with `oov="match"`."""
+    """(m, n) distances between the units of two bags; with `oov="match"`, unknown words are at distance `unit`."""
     check_size(len(first.masses), len(second.masses), options.max_cells)
     x, y = first.units.vectors(), second.units.vectors()
     if options.normalize:
@@ -34,7 +34,7 @@ def costs_of(first: Bag, second: Bag, options: ClarkOptions, unit: float) -> Flo
 
 
 def small_costs(pairs: Sequence[tuple[Bag, Bag] | None], options: ClarkOptions, unit: float) -> list[Floats | None]:
-    """Costs of small pairs, those between static words computed together; None for large ones."""
+    """Cost matrices of small pairs, those between static words computed in one batch; None for large pairs."""
     plain = not options.normalize and options.distance == "euclidean" and options.oov != "match"
     found: list[Floats | None] = [None] * len(pairs)
     together: dict[int, tuple[list[int], list[int]]] = {}
@@ -61,15 +61,15 @@ def pooled(
 ) -> Vectors:
     """(m, d) mean or maximum of the vectors of each sentence's words, which begin at (m,) `starts` of (n,) rows.
 
-    Vectors are gathered some thousand words at a time: a text of a megabyte would fill a gigabyte with them. Words are
-    added one after the other, as they would be without groups.
+    Vectors are gathered in groups of words, because those of a text of one megabyte would take a gigabyte. The order of
+    the additions, and so every bit of the result, is the same as without groups.
     """
     join = np.maximum if pooling == "max" else np.add
     found = np.zeros((len(starts), words.vectors.shape[1]), np.float32 if pooling == "max" else np.float64)
     for begin in range(0, len(words.rows), _GATHERED):
         inside = words.vectors[words.rows[begin : begin + _GATHERED]].astype(found.dtype)
         first, last = np.searchsorted(starts, [begin, begin + len(inside)])
-        if first == len(starts) or starts[first] > begin:  # the first words belong to a sentence begun before
+        if first == len(starts) or starts[first] > begin:  # the group begins inside a sentence
             first -= 1
             inside[0] = join(found[first], inside[0])
         found[first:last] = join.reduceat(inside, np.maximum(starts[first:last] - begin, 0), axis=0)

@@ -32,46 +32,48 @@ BagDistance = Literal["euclidean", "cosine"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClarkOptions(PairOptions):
-    """What `wms`, `sms` and `swms` share."""
+    """Options shared by `wms`, `sms` and `swms`."""
 
     stopwords: object = option(
         "auto",
-        "words to drop; `auto` takes the list of `lang`",
+        "words to drop; `auto` uses the list for `lang`",
         values="'auto', 'english', list of words or None",
     )
-    punctuation: bool = option(True, "drop tokens that have neither letter nor digit")
-    lowercase: bool = option(True, "lower-case the words (a contextual model still reads the original case)")
-    keep_numbers: bool = option(True, "keep tokens of digits alone")
+    punctuation: bool = option(True, "drop tokens without a letter or digit")
+    lowercase: bool = option(True, "lowercase words (a contextual model still reads the original case)")
+    keep_numbers: bool = option(True, "keep tokens that consist of digits only")
     temperature: object = option(
         "auto",
-        "unit of distances, score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance "
-        "of unrelated texts under these options",
+        "score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance between unrelated "
+        "texts under these options",
         values="'auto' or a number above zero",
     )
     oov: Literal["drop", "zero", "match"] = option(
         "drop",
-        "words without a vector: left out, counted at the origin (the authors' script), or at distance 0 from "
-        "themselves and one unit from everything else",
+        "words without a vector: dropped, placed at the origin (the authors' script), or at distance 0 from "
+        "identical words and `temperature` from all others",
     )
     average: Literal["scores", "distances"] = option(
         "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
     )
-    lang: str = option("en", "language code of the rules that find sentences")
-    distance: BagDistance = option("euclidean", "distance between two vectors; the paper's is euclidean")
+    lang: str = option("en", "language code, for sentence splitting and stop words")
+    distance: BagDistance = option("euclidean", "distance between two vectors; `euclidean` in the paper")
     normalize: bool = option(False, "scale every vector to length 1 first")
     layer: object = option(
         "mean",
-        "which layers of a contextual model give a word its vector",
+        "how the layers of a contextual model are aggregated into a word vector",
         values="'mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6')",
     )
-    context: Literal["sentence", "text"] = option("sentence", "what a contextual model reads at a time")
+    context: Literal["sentence", "text"] = option("sentence", "what a contextual model encodes at a time")
 
     presets = {"paper": {"temperature": 1.0, "keep_numbers": False, "oov": "zero"}}
 
     def settle(self, metric: str) -> Self:
         parse_aggregation(metric, self.layer)
         number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
-        auto = isinstance(self.temperature, str) and self.temperature == "auto"  # an array would compare its items
+        auto = (
+            isinstance(self.temperature, str) and self.temperature == "auto"
+        )  # comparing an array would give an array
         if not auto and not (number and 0 < float(str(self.temperature)) < math.inf):
             raise InputError(
                 f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
@@ -83,7 +85,7 @@ class ClarkOptions(PairOptions):
         return self
 
     def reading_fields(self) -> dict[str, object]:
-        """What a signature says of how texts are read and compared."""
+        """Signature fields: how texts are read and compared."""
         fields: dict[str, object] = {
             "stop": name_stop_words(self.stopwords, self.lang),
             "punct": "drop" if self.punctuation else "keep",
@@ -96,7 +98,7 @@ class ClarkOptions(PairOptions):
         return fields | {"html": "decoded"} if self.unescape else fields
 
     def unit_fields(self, encoder: str | None) -> dict[str, object]:
-        """What a signature says of the bag's units; `encoder` names what gives sentences their vectors."""
+        """Signature fields: units of the bag; `encoder` identifies the sentence encoder, if any."""
         raise NotImplementedError
 
     def rules(self) -> WordRules:
@@ -113,7 +115,9 @@ class ClarkOptions(PairOptions):
 class WmsOptions(ClarkOptions):
     """Options of `wms`."""
 
-    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
+    weights: Weights | None = option(
+        None, "mass of a word: its count (Eq. 1, the default), uniform, IDF or vector norm"
+    )
 
     def settle(self, metric: str) -> Self:
         return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
@@ -124,17 +128,17 @@ class WmsOptions(ClarkOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceOptions(ClarkOptions):
-    """What `sms` and `swms` share."""
+    """Options shared by `sms` and `swms`."""
 
     sentence_weights: Literal["count", "uniform", "idf"] = option(
-        "count", "mass of a sentence: its kept words (Eq. 4), equal, or the sum of its words' IDF"
+        "count", "mass of a sentence: its number of kept words (Eq. 4), uniform, or the sum of its words' IDF"
     )
     sentence_encoder: object = option(
         None,
-        "a contextual encoder that gives sentences their vectors, in place of the mean of their words",
+        "contextual encoder for sentence vectors, instead of pooling word vectors",
         values="str, path, (model, tokenizer), encoder or None",
     )
-    pooling: Literal["mean", "max"] = option("mean", "how the vectors of a sentence's words become its own")
+    pooling: Literal["mean", "max"] = option("mean", "how the word vectors of a sentence are pooled")
 
     def unit_fields(self, encoder: str | None) -> dict[str, object]:
         return {"sentences": self.sentence_weights, "sentvec": encoder or self.pooling}
@@ -154,10 +158,12 @@ class SmsOptions(SentenceOptions):
 class SwmsOptions(SentenceOptions):
     """Options of `swms`."""
 
-    weights: Weights | None = option(None, "mass of a word: its count (Eq. 1, the default), equal, IDF or vector norm")
+    weights: Weights | None = option(
+        None, "mass of a word: its count (Eq. 1, the default), uniform, IDF or vector norm"
+    )
 
     def settle(self, metric: str) -> Self:
-        # A table that the sentences use need not serve the words as well.
+        # The sentences may use the table without the words doing so.
         given = self.weights or ("idf" if self.idf is not None else None)
         uses = given == "idf" or self.sentence_weights == "idf"
         choose_weights(metric, "idf" if uses else given, self.idf, "count")
@@ -168,7 +174,7 @@ class SwmsOptions(SentenceOptions):
 
 
 def sentence_encoder(metric: str, options: SentenceOptions, words: Encoder) -> ContextualEncoder | None:
-    """The encoder that gives sentences their vectors, if the options name one."""
+    """The sentence encoder, if the options name one."""
     if options.sentence_encoder is None:
         return None
     encoder = load_encoder(options.sentence_encoder, device=options.device, dtype=options.dtype)

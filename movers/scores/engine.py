@@ -1,7 +1,7 @@
-"""What all metrics share that compare pairs of texts: distinct texts, blocks, threads, references, results.
+"""Runs any pair metric: deduplication, blocks, threads, several references, results.
 
-Each distinct text of a block is read and encoded once. A pair is compared on the thread pool as soon as both of its
-texts are ready, while the encoder goes on with the rest.
+Rows are scored in blocks of bounded size. Each distinct text of a block is encoded once. A pair is compared in the
+thread pool as soon as both of its texts are ready, while the encoder continues with the other texts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from typing import Generic, NamedTuple, TypeVar
 
-from movers.errors import InputError
+from movers.errors import InputError, RowError, TextError
 from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.processes import WorkerDied, process_map
@@ -48,13 +48,13 @@ Text = TypeVar("Text")
 Metric = TypeVar("Metric", bound=AnyMetric)
 Pair = tuple[int, int]
 Row = tuple[str, Sequence[str]]
-_UNKNOWN_SHARE = 0.1  # of the rows; more are warned about
-SECTION = 4096  # rows; no block crosses a multiple of it, so that a run may begin there and make the same blocks
+_UNKNOWN_SHARE = 0.1  # of the rows; above it a warning is issued
+SECTION = 4096  # rows; no block crosses a multiple of it, so that a resumed run forms the same blocks
 _BLOCK = 1024  # pairs in memory at once
-_BLOCK_CHARACTERS = 16 << 20  # of their texts, unless a single row has more
-_LEAST_BLOCK = 64  # pairs that are worth a process
-_CHUNK = 32  # pairs handed to a thread at a time: handing over one costs as much as comparing one
-_GROUP = 1 << 21  # numbers in the cost matrices prepared at a time: 16 MiB, or one chunk if that is more
+_BLOCK_CHARACTERS = 16 << 20  # in these pairs, unless a single row has more
+_LEAST_BLOCK = 64  # fewer pairs are not worth a process
+_CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
+_GROUP = 1 << 21  # cells of the cost matrices prepared at a time: 16 MiB, or one chunk if that is more
 
 
 def run(
@@ -65,7 +65,7 @@ def run(
     given: Mapping[str, object],
     argument: str = "references",
 ) -> dict[str, object]:
-    """A metric's function: validate, build the metric, score.
+    """What a metric's function does: validate, build the metric, score.
 
     >>> from movers.scores.clark import WordMover
     >>> run(WordMover, "wms", ["Snow melts."], ["Snow melts."], {"progress": False})["scores"]
@@ -77,14 +77,14 @@ def run(
 
 
 def build(kind: type[Metric], name: str, options: RunOptions, corpus: Corpus | None = None) -> Metric:
-    """The metric that validated options describe, with the baseline they ask for."""
+    """The metric for validated options, with its baseline if it is rescaled."""
     from movers.scores.rescaling import rescaled
 
     if corpus is not None and options.unescape:
         corpus = corpus.cleaned(options.clean)
     try:
         return rescaled(kind.build(name, options, corpus))
-    except InputError as error:  # an encoder or a table knows the option (a layer by that name), but not whose it is
+    except InputError as error:  # errors of encoders and tables do not name the metric
         if str(error).partition(":")[0] not in {"layer", *(item.name for item in fields(options))}:
             raise
         raise InputError(f"{name}: {error}") from error
@@ -93,7 +93,7 @@ def build(kind: type[Metric], name: str, options: RunOptions, corpus: Corpus | N
 def score(
     metric: PairMetric[Text], predictions: Sequence[str], references: Sequence[Sequence[str]]
 ) -> dict[str, object]:
-    """Score checked texts and return the result every metric returns."""
+    """Score validated texts; returns the result dict."""
     rows = zip(predictions, references, strict=True)
     return collect(metric, list(score_stream(metric, rows, total=len(predictions))))
 
@@ -101,11 +101,11 @@ def score(
 def score_stream(
     metric: PairMetric[Text], rows: Iterable[Row], total: int | None = None, first_row: int = 0, unknown: int = 0
 ) -> Iterator[Example]:
-    """Examples in the order of the rows, holding no more than a block of them in memory.
+    """Yield examples in row order, with at most one block in memory.
 
-    A contextual metric encodes nothing of a section before the last example of the section before it has been taken.
-    If the rows go on from an earlier run, `first_row` of them (a multiple of `SECTION`) were scored by it, `unknown`
-    of which have words that the encoder does not know.
+    A contextual metric encodes nothing of a section before the last example of the previous section has been consumed.
+    In a resumed run, an earlier run has scored `first_row` rows (a multiple of `SECTION`), `unknown` of which have
+    words that the encoder does not know.
     """
     bar = progress_bar(total, desc=metric.name, unit=" texts", progress=metric.options.progress, initial=first_row)
     count = first_row
@@ -120,7 +120,7 @@ def score_stream(
 
 
 def warn_unknown(metric: str, unknown: int, count: int) -> None:
-    """Say so if many rows have words or pieces that the encoder does not know."""
+    """Warn if many rows have words or subwords that the encoder does not know."""
     if unknown > _UNKNOWN_SHARE * count:
         warnings.warn(
             f"{metric}: {unknown} of {count} rows have words or pieces the encoder does not know (n_unknown); "
@@ -166,12 +166,13 @@ def _in_processes(metric: PairMetric[Text], tasks: Iterable[_NumberedBlock], wor
 
 
 def ended_workers(metric: str, error: WorkerDied, first_row: int, rows: int, workers: int) -> InputError:
-    """What is told where two workers ended over the same rows."""
+    """The error if two workers died on the same rows."""
     method = multiprocessing.get_start_method()
     guard = "" if method == "fork" else f", or the script lacks `if __name__ == '__main__':`, which {method} needs"
     return InputError(
-        f"{metric}: workers: rows {first_row} to {first_row + rows - 1}: expected scores, but two processes ended over "
-        f"them, one after the other (exit code {error.code}): memory may not suffice for {workers} of them{guard}"
+        f"{metric}: workers: predictions[{first_row}] to [{first_row + rows - 1}]: expected scores, but two processes "
+        f"ended over them, one after the other (exit code {error.code}): memory may not suffice for {workers} of them"
+        f"{guard}"
     )
 
 
@@ -182,7 +183,7 @@ def _score_in_worker(metric: PairMetric[Text], task: _NumberedBlock) -> list[Exa
 def score_together(
     metrics: Mapping[str, AnyMetric], rows: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 ) -> dict[str, dict[str, object]]:
-    """Results of several metrics over equally many rows, block by block: what one encodes, the next need not."""
+    """Results of several metrics on the same rows, block by block, so that they share encoded texts."""
     streams = {
         label: score_stream(metric, zip(*rows[label], strict=True), total=len(rows[label][0]))
         for label, metric in metrics.items()
@@ -192,7 +193,7 @@ def score_together(
 
 
 def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
-    """Rows with together at least `size` references; the last block, also of a section, and one of long texts fewer."""
+    """Split rows into blocks of `size` references; fewer at the end of a section, at the end, or with long texts."""
     block: list[Row] = []
     count = characters = 0
     for number, row in enumerate(rows, start=1):
@@ -209,13 +210,15 @@ def blocks(rows: Iterable[Row], size: int = _BLOCK) -> Iterator[list[Row]]:
 def score_block(
     metric: PairMetric[Text], rows: Sequence[Row], pool: ThreadPoolExecutor | None = None, first_row: int = 0
 ) -> list[Example]:
-    """Examples of rows that are in memory at once; with a pool, compared in its threads."""
+    """Score one block of rows, with a pool in its threads."""
     with one_blas_thread():
         block = _Block(metric, rows, pool)
         try:
             block.read_and_compare()
         except TooLarge as error:
-            raise InputError(f"{metric.name}: row {first_row + block.row_of(error.pair)}: {error}") from None
+            raise RowError(metric.name, "predictions", first_row + block.row_of(error.pair), str(error)) from None
+        except TextError as error:
+            raise block.row_error(error, first_row) from None
         finally:
             for future in block.in_flight:
                 future.cancel()
@@ -224,13 +227,13 @@ def score_block(
 
 @dataclass
 class _Block(Generic[Text]):
-    """The pairs of a block on their way: waiting for a text, being compared, compared."""
+    """State of a block: texts that have been read, pairs in flight, pairs that have been compared."""
 
     metric: PairMetric[Text]
     rows: Sequence[Row]
     pool: ThreadPoolExecutor | None
-    numbers: dict[str, int] = field(default_factory=dict)  # of the distinct texts
-    texts: dict[int, Text] = field(default_factory=dict)  # read, and still needed by a pair
+    numbers: dict[str, int] = field(default_factory=dict)  # distinct text → its number
+    texts: dict[int, Text] = field(default_factory=dict)  # read, and still needed
     cut: set[int] = field(default_factory=set)
     unknown: set[int] = field(default_factory=set)
     compared: dict[Pair, Comparison] = field(default_factory=dict)
@@ -286,11 +289,11 @@ class _Block(Generic[Text]):
             for number in set(pair):
                 left[number] -= 1
                 if not left[number]:
-                    del self.texts[number]  # its last pair is on its way: free the vectors
+                    del self.texts[number]  # no further pair needs it: free its vectors
         self._run(pairs, texts, None)
 
     def _compare_prepared(self, pairs: list[Pair]) -> None:
-        """Costs on this thread, a bounded number of them at a time; plans on the pool while this thread waits."""
+        """Compute costs on this thread, in groups of bounded size, and solve each group in the pool."""
         group: list[Pair] = []
         costs: list[Costs | None] = []
         size = 0
@@ -315,20 +318,34 @@ class _Block(Generic[Text]):
         if self.pool is None:
             self.compared.update(_compare(self.metric, pairs, texts, costs))
         else:
-            self._wait(2 * (self.metric.options.threads or default_threads()) - 1)  # reading does not run far ahead
+            self._wait(
+                2 * (self.metric.options.threads or default_threads()) - 1
+            )  # do not read far ahead of the solver
             self.in_flight.append(self.pool.submit(_compare, self.metric, pairs, texts, costs))
 
     def _wait(self, left: int = 0) -> None:
-        """Until no more than `left` chunks are being compared."""
+        """Wait until at most `left` chunks are in flight."""
         while len(self.in_flight) > left:
             self.compared.update(self.in_flight.pop(0).result())
 
     def row_of(self, pair: Pair) -> int:
-        """The first row in which a pair stands."""
+        """First row that contains the pair."""
         for row, (prediction, references) in enumerate(self.rows):
             if any((self.numbers[prediction], self.numbers[text]) == pair for text in references):
                 return row
         return 0
+
+    def row_error(self, error: TextError, first_row: int) -> InputError:
+        """The error with the first row in which its text stands, whole or, if it was read in parts, somewhere."""
+        for found in (error.text.__eq__, lambda text: error.text in text):
+            for row, (prediction, references) in enumerate(self.rows, first_row):
+                if found(prediction):
+                    return RowError(self.metric.name, "predictions", row, error.reason)
+                for place, text in enumerate(references):
+                    if found(text):
+                        several = place if len(references) > 1 else None
+                        return RowError(self.metric.name, self.metric.compared_with, row, error.reason, several)
+        return InputError(f"{self.metric.name}: {error.reason}")
 
     def examples(self) -> list[Example]:
         found = []

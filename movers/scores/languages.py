@@ -1,7 +1,7 @@
-"""Whether an encoder can read the language of the texts; if it cannot, a warning that names a remedy.
+"""Warnings about texts in a language that the encoder was not trained on.
 
-An encoder that does not know a language still gives vectors, and scores that look like any others: with the default
-encoders a German paraphrase and German nonsense score alike.
+Such an encoder still gives vectors, and scores that look like any others: with the default encoders a German paraphrase
+and German nonsense score alike.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from movers.texts import language_stop_words, token_spans
 __all__ = ["declared_languages", "language_of", "language_warning", "pieces_per_word"]
 
 MOST_PIECES = 2.5  # English texts have 1.0 to 1.4 pieces per word; Finnish, Turkish, Russian ones 3 and more
-_TEXTS, _WORDS = 32, 500  # what is looked at of a call
+_TEXTS, _WORDS = 32, 500  # of a call that are examined
 _ENGLISH = re.compile(r"(?:wordllama-\d+|all-MiniLM-L6-v2|all-mpnet-base-v2)@")
 _SPACY = re.compile(r"([a-z]{2,3})_\w+-[\d.]+\w*-\d+@")
-# Languages with many speakers whose lists of stop words tell them apart.
+# Widely used languages that can be told apart by their stop words.
 _GUESSED = "cs da de el es fi fr hu id it nb nl pl pt ro ru sv tr uk vi".split()
 
 
 def declared_languages(encoder: Encoder) -> frozenset[str] | None:
-    """Codes of the languages that an encoder says it was trained on; None if it says nothing.
+    """Codes of the languages that an encoder declares; None if it declares none.
 
-    Known for the encoders that movers comes with and for spaCy's pipelines; of a model folder the card (`README.md`)
-    is asked.
+    Known for the default encoders and for spaCy pipelines; for a model folder, read from its card (`README.md`).
     """
     if _ENGLISH.match(encoder.identity):
         return frozenset({"en"})
@@ -42,7 +41,7 @@ def declared_languages(encoder: Encoder) -> frozenset[str] | None:
 
 
 def _card_languages(card: str) -> frozenset[str] | None:
-    """`language` in the header of a model card, written as one code or as a list; None where it cannot tell.
+    """`language` in the header of a model card, a code or a list of codes; None if it is missing or multilingual.
 
     >>> sorted(_card_languages("---\\nlanguage:\\n- en\\n- de\\ntags: x\\n---\\n")), _card_languages("# Title")
     (['de', 'en'], None)
@@ -55,7 +54,7 @@ def _card_languages(card: str) -> frozenset[str] | None:
 
 
 def _words(texts: Sequence[str]) -> list[str]:
-    """The first words with a letter."""
+    """The first words that contain a letter."""
     words: list[str] = []
     for text in texts[:_TEXTS]:
         words += [word for word, _, _ in token_spans(text[:8000]) if any(map(str.isalpha, word))]
@@ -65,16 +64,16 @@ def _words(texts: Sequence[str]) -> list[str]:
 
 
 def pieces_per_word(encoder: Encoder, texts: Sequence[str]) -> float | None:
-    """Sub-words per word, on average; None if there are no words, or if the encoder knows whole words only."""
+    """Mean number of subwords per word; None without words, or if the encoder knows whole words only."""
     words, count = _words(texts), getattr(encoder, "count_pieces", None)
     return count(words) / len(words) if words and count is not None else None
 
 
 def language_of(texts: Sequence[str], lang: str = "en") -> str | None:
-    """A language other than `lang` of which the texts have at least a quarter stop words, and twice those of `lang`.
+    """A language other than `lang` whose stop words are a quarter of the words or more, and twice those of `lang`.
 
-    None if there is no such language, or fewer than eight words. It is for warnings: a list of stop words recognizes
-    prose, not titles or names.
+    None if there is no such language, or fewer than eight words. For warnings only: stop words identify prose, not
+    titles or names.
 
     >>> language_of(["Die Katze schläft auf dem Sofa, und der Hund ist im Garten."])
     'de'
@@ -85,7 +84,7 @@ def language_of(texts: Sequence[str], lang: str = "en") -> str | None:
         return None
     try:
         shares = {code: _share(words, code) for code in _GUESSED}
-    except InputError:  # the package that carries the lists is not installed
+    except InputError:  # the package with the lists is not installed
         return None
     best = max(shares, key=lambda code: shares[code])
     own = _share(words, lang)
@@ -98,7 +97,7 @@ def _share(words: Sequence[str], code: str) -> float:
 
 
 def language_warning(metric: str, encoder: Encoder, texts: Sequence[str], lang: str = "en") -> None:
-    """Warn once if the encoder hardly reads these texts: by `lang`, by what the texts look like, or by their pieces."""
+    """Warn once if the encoder does not suit the texts: by `lang`, by their stop words, or by subwords per word."""
     languages = declared_languages(encoder)
     own = re.split("[-_]", lang.lower())[0]
     name = encoder.identity.partition("@")[0]

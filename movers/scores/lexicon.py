@@ -1,8 +1,8 @@
-"""The fast path of static words: what each written piece of text means to a metric is found out once.
+"""Fast path for static words: every distinct piece of text is filtered and looked up once.
 
-Texts consist of pieces between word boundaries; judging a piece and finding its vector is done once. Since white space
-always ends a piece, what stands between white space is cut into pieces once as well, so that a text costs little more
-than one lookup per written word.
+A text is split at Unicode word boundaries into pieces; a lexicon caches for each piece whether the rules keep it, and
+its vector. White space always ends a piece, so the result for each whitespace-separated token is cached as well, and
+reading a text costs little more than one dictionary lookup per token.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Vectors = NDArray[np.float32]
 Floats = NDArray[np.float64]
 INVISIBLE, DROPPED, UNKNOWN = -1, -2, -3
 _WORDS_KEPT = 1 << 15  # 32 MiB at 256 dimensions
-_LONGEST_TOKEN = 40  # characters; where words are not written apart, tokens are whole sentences that never come again
+_LONGEST_TOKEN = 40  # characters; without spaces between words, tokens are whole sentences that hardly ever recur
 _LEXICONS_KEPT = 4
 
 
 class Entries(NamedTuple):
-    """Codes of pieces: a row, INVISIBLE, DROPPED by the rules or UNKNOWN to the encoder; words and vectors of rows."""
+    """Codes of pieces (a row, INVISIBLE, DROPPED by the rules, UNKNOWN to the encoder); words and vectors of rows."""
 
     codes: dict[str, int]
     words: list[str]
     vectors: Vectors
     squares: Floats  # squared lengths of the vectors
-    unknown: set[int]  # rows at the origin, of words that the encoder does not know
+    unknown: set[int]  # rows of unknown words, which are at the origin
 
 
 class ReadRows(NamedTuple):
-    """n texts as rows of entries: for each its kept words in text order, and whether one of its words is unknown."""
+    """n texts: the rows of their kept words in text order, and whether they have unknown words."""
 
     entries: Entries
     rows: list[list[int]]
@@ -47,7 +47,7 @@ class ReadRows(NamedTuple):
 
 
 class Lexicon:
-    """The words of an encoder under some rules, as far as they have occurred."""
+    """All words seen so far, for one encoder and one set of rules."""
 
     def __init__(self, encoder: StaticEncoder, rules: WordRules, keep_unknown: bool = False) -> None:
         self.encoder = encoder
@@ -58,12 +58,12 @@ class Lexicon:
 
     def _forget(self) -> None:
         self._codes: dict[str, int] = {}
-        self._tokens: dict[str, tuple[int, ...]] = {}  # between white space → rows of its kept words
+        self._tokens: dict[str, tuple[int, ...]] = {}  # whitespace-separated token → rows of its kept words
         self._unknown_tokens: set[str] = set()
         self._row_of: dict[str, int] = {}
         self._words: list[str] = []
         self._unknown: set[int] = set()
-        # Memory is taken as it fills; a wider array would take that of both while it is copied.
+        # Allocated lazily by the system; growing a smaller array would need memory for both during the copy.
         self._vectors: Vectors = np.zeros((2 * _WORDS_KEPT, self.encoder.dimension), np.float32)
         self._squares: Floats = np.zeros(2 * _WORDS_KEPT)
 
@@ -86,7 +86,7 @@ class Lexicon:
             return ReadRows(self._entries(), [rows[n] for n in range(len(texts))], unknown)
 
     def _look_up(self, written: list[list[str]], numbers: Iterable[int]) -> tuple[dict[int, list[int]], list[int]]:
-        """Rows of the texts whose tokens are all known, and the numbers of the others."""
+        """Rows of the texts whose tokens are all cached, and the indices of the other texts."""
         rows_of, rows, missing = self._tokens.__getitem__, {}, []
         for n in numbers:
             try:
@@ -96,7 +96,7 @@ class Lexicon:
         return rows, missing
 
     def _learn_tokens(self, texts: Sequence[str], written: list[list[str]], numbers: list[int]) -> dict[int, list[str]]:
-        """Learn the tokens of texts; returned are the pieces of texts with an odd token, which are cut as a whole."""
+        """Add the tokens of texts; returns the pieces of texts that must be split as a whole."""
         new = set(chain.from_iterable(written[n] for n in numbers)).difference(self._tokens)
         odd = {token for token in new if len(token) > _LONGEST_TOKEN or not cut_alike_alone(token)}
         pieces = {token: split_pieces(token) for token in new - odd}
@@ -110,7 +110,7 @@ class Lexicon:
         return cut
 
     def learn(self, pieces: Iterable[str]) -> Entries:
-        """Entries for all these pieces, and maybe more."""
+        """Entries that cover all these pieces."""
         with self._lock:
             self._make_room()
             self._learn(pieces)
@@ -118,7 +118,7 @@ class Lexicon:
 
     def _make_room(self) -> None:
         if max(len(self._words), len(self._codes) // 2, len(self._tokens) // 2) > _WORDS_KEPT:
-            self._forget()  # those who hold the old lists keep them
+            self._forget()  # readers of the old lists keep them
 
     def _has_unknown(self, codes: list[int]) -> bool:
         return UNKNOWN in codes or not self._unknown.isdisjoint(codes)
@@ -142,7 +142,7 @@ class Lexicon:
 
     def _append(self, words: list[str], vectors: Vectors) -> None:
         begin, end = len(self._words), len(self._words) + len(words)
-        if end > len(self._vectors):  # room for twice as many; those who hold the old arrays keep them
+        if end > len(self._vectors):  # double the capacity; readers of the old arrays keep them
             self._vectors, self._squares = (_wider(old, begin, 2 * end) for old in (self._vectors, self._squares))
         self._vectors[begin:end] = vectors
         self._squares[begin:end] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
@@ -161,8 +161,8 @@ _finding = SafeLock()
 
 
 def lexicon_of(encoder: StaticEncoder, rules: WordRules, keep_unknown: bool = False) -> Lexicon:
-    """The lexicon of an encoder and rules; the last few are kept, because a training loop asks again and again."""
-    key = (id(encoder), rules, keep_unknown)  # a kept lexicon holds its encoder, so that no other object gets this id
+    """The lexicon of an encoder and rules; the most recent ones are cached, for training loops."""
+    key = (id(encoder), rules, keep_unknown)  # a cached lexicon keeps its encoder alive, so its id is not reused
     with _finding:
         found = _lexicons.pop(key, None) or Lexicon(encoder, rules, keep_unknown)
         _lexicons[key] = found

@@ -1,4 +1,4 @@
-"""What a metric is: it reads texts, and compares two of them."""
+"""The interface of a metric: it reads texts and compares two of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["AnyMetric", "Comparison", "Costs", "Example", "PairMetric", "TooLarg
 
 Text = TypeVar("Text")
 Costs = NDArray[np.float64]
-Reduction = Literal["max", "mean", "sum"]  # `sum` for documents that a summary covers together
-_BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's own arrays
+Reduction = Literal["max", "mean", "sum"]  # `sum`: over the documents of a multi-document summary
+_BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's arrays
 
 
 class Comparison(NamedTuple):
@@ -30,13 +30,13 @@ class Comparison(NamedTuple):
     parts : mapping
         Further numbers of the pair (`precision`, `recall`, `f1`), reduced over references like the score.
     empty : bool
-        A side had no token at all.
+        A side has no token at all.
     unfiltered : bool
         Filtering left a side without units, so the pair was compared on all its tokens.
     alignment : dict or None
-        Units, masses and flows, if asked for.
+        Units, masses and flows, on request.
     distance : float or None
-        What it cost to move one side into the other; None where nothing can be moved.
+        Transport cost; None if a side is empty.
     """
 
     score: float
@@ -62,15 +62,15 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class PairMetric(abc.ABC, Generic[Text]):
-    """A metric with all its options settled; `Text` is what it makes of a text.
+    """A metric with fixed options; `Text` is its representation of a text.
 
     Attributes
     ----------
     name, signature : str
     options : RunOptions
-        Validated; threads, progress bar, whether alignments are wanted, and the metric's own.
+        Validated.
     baseline : mapping or None
-        What unrelated texts score: `score` and the parts, by which all are rescaled.
+        Mean scores of unrelated texts (`score` and the parts), for rescaling.
     """
 
     name: str
@@ -80,51 +80,53 @@ class PairMetric(abc.ABC, Generic[Text]):
 
     #: The class of its options.
     options_class: ClassVar[type[RunOptions]]
+    #: What its predictions are compared with, as messages name it.
+    compared_with: ClassVar[str] = "references"
 
     @classmethod
     @abc.abstractmethod
     def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Self:
-        """The metric that validated options describe; `idf="corpus"` needs the texts of the whole call."""
+        """Build the metric from validated options; `idf="corpus"` needs all texts of the call."""
 
     @property
     @abc.abstractmethod
     def multi_ref(self) -> Reduction:
-        """How the scores against several references become one."""
+        """How scores against several references are combined."""
 
     @property
     def overlaps(self) -> bool:
         """Whether to compare the first pairs while later texts are being read.
 
-        An encoder's arithmetic leaves Python's lock free for that. A metric that reads in plain Python does not
-        overlap: its `costs` are prepared on the calling thread and only the solver runs in the threads, which would
-        otherwise take the lock from each other.
+        A transformer releases the GIL, so both run at once. A metric that reads texts in plain Python does not overlap:
+        its cost matrices are prepared on the calling thread (`costs_many`) and only the solver, which releases the GIL,
+        runs in the pool.
         """
         return True
 
     @property
     def runs_in_processes(self) -> bool:
-        """Whether `workers` processes may share the pairs: no contextual model is needed."""
+        """Whether pairs may be distributed over worker processes: true if no contextual model is needed."""
         return False
 
     @property
     def by_reference(self) -> bool:
-        """Whether all predictions of a reference go into one call of `compare_many`, once every text is read."""
+        """Whether `compare_many` receives all predictions of a reference at once, after all texts have been read."""
         return False
 
     @abc.abstractmethod
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Text]]:
-        """`(index, text)` for each of the distinct texts as soon as it is ready, in any order."""
+        """Yield `(index, text)` for each distinct text as soon as it is ready, in any order."""
 
     @abc.abstractmethod
     def compare(self, prediction: Text, reference: Text, costs: Costs | None = None) -> Comparison:
-        """One pair; runs in threads. `costs` are those prepared by `costs`, if any."""
+        """Compare one pair; runs in threads. `costs` is the matrix from `costs_many`, if any."""
 
     def costs_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Costs | None]:
-        """The cost matrices of pairs, for metrics that do not overlap."""
+        """Cost matrices of pairs, for metrics that do not overlap; None where `compare` shall compute it."""
         return [None] * len(pairs)
 
     def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
-        """Several pairs, one after the other; a metric may do better in a batch."""
+        """Compare several pairs one after the other; a metric may override this with a batched version."""
         found: list[Comparison] = []
         for prediction, reference in pairs:
             try:
@@ -135,31 +137,31 @@ class PairMetric(abc.ABC, Generic[Text]):
         return found
 
     def was_cut(self, text: Text) -> bool:
-        """Whether tokens of the text were left out."""
+        """Whether the text was truncated."""
         return False
 
     def has_unknown(self, text: Text) -> bool:
-        """Whether the encoder does not know all words or pieces of the text."""
+        """Whether the text has words or subwords that the encoder does not know."""
         return False
 
     def similarity(self, distance: float) -> float:
-        """The score of a distance, for metrics whose score is a function of it alone."""
+        """Score of a distance, for metrics whose score depends on the distance only."""
         raise NotImplementedError
 
     def idf_tables(self) -> IdfTable | Tables | None:
-        """The tables in use, as the option `idf` takes them."""
+        """The IDF tables in use, in a form that the option `idf` accepts."""
         return None
 
     def reading_whole(self) -> Self:
-        """The metric for texts of our own: read through windows, never refused for their length."""
+        """The metric with `truncation="window"`, for built-in texts."""
         return self
 
     def table_row(self) -> int | None:
-        """Which layer's row of a baseline table in the `bert-score` package's format belongs to it, if one does."""
+        """Layer whose row applies in a baseline file of the package `bert-score`; None if there is none."""
         return None
 
     def rescale(self, name: str, value: float) -> float:
-        """A score or part on the scale of the baseline: unrelated texts at 0, equal ones at 1."""
+        """Rescale a score or part with the baseline: unrelated texts to 0, equal texts to 1."""
         if self.baseline is None:
             return value
         return (value - self.baseline[name]) / (1.0 - self.baseline[name])
@@ -169,18 +171,18 @@ class PairMetric(abc.ABC, Generic[Text]):
         return {}
 
 
-AnyMetric = PairMetric[Any]  # whatever a text is to it
+AnyMetric = PairMetric[Any]
 
 
 class TooLarge(Exception):
-    """A pair whose cost matrix would have more cells than the caller allows: its place in a list, then its texts."""
+    """A pair whose cost matrix exceeds `max_cells`: `index` in a list of pairs, and the numbers of its texts."""
 
     index: int = 0
     pair: tuple[int, int] = (0, 0)
 
 
 def check_size(m: int, n: int, limit: int) -> None:
-    """Refuse a cost matrix (m, n) of more than `limit` cells, before anything of that size is made."""
+    """Raise if a cost matrix (m, n) would exceed `limit` cells, before anything of that size is allocated."""
     if m * n > limit:
         size = m * n * _BYTES_PER_CELL / 1e9
         raise TooLarge(

@@ -1,15 +1,19 @@
-r"""MoverScore (Zhao et al. 2019): word mover's distance between n-grams of contextual vectors.
+r"""MoverScore (Zhao et al. 2019): word mover's distance between contextual n-gram vectors (section 3.1).
 
 .. math::
     \mathrm{WMD}(x^n, y^n) = \min_{F \ge 0} \langle C, F \rangle \quad s.t. \quad F 1 = f_{x^n}, \; F^\top 1 = f_{y^n}
 
-n-gram i of a text spans its units i … i+n−1 with weights w (IDF, for the authors): its vector points where
+The i-th n-gram of a text has, with token weights w (IDF in the paper), the vector and the mass
 
-.. math:: E(x_i^n) = \sum_{k=i}^{i+n-1} w_k E(x_k) \qquad (1)
+.. math::
+    E(x_i^n) = \sum_{k=i}^{i+n-1} w_k E(x_k) \qquad (1)
 
-points, with length 1, and its mass is :math:`f_i = \frac{1}{Z} \sum_k w_k` (Eq. 2). Costs and similarity are those of
-the authors' two published scripts: `v1` takes :math:`C = \|x - y\|^2` and scores :math:`1 - \mathrm{WMD}`, `v2` takes
-:math:`C = \|x - y\|` and scores :math:`1 / (1 + \mathrm{WMD})`.
+    f_i = \frac{1}{Z} \sum_{k=i}^{i+n-1} w_k \qquad (2)
+
+where Z makes the masses of a text sum to 1. The layers of the encoder are aggregated into :math:`E(x_k)` (Eq. 3–5) by
+`movers.encoders.layers`. Unlike Eq. 1, the authors' two published scripts scale n-gram vectors to length 1; `v1` takes
+:math:`C = \|x - y\|^2` and scores :math:`1 - \mathrm{WMD}`, `v2` takes :math:`C = \|x - y\|` and scores
+:math:`1 / (1 + \mathrm{WMD})`.
 
 Reference: W. Zhao, M. Peyrard, F. Liu, Y. Gao, C. M. Meyer, S. Eger. MoverScore: Text Generation Evaluating with
 Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
@@ -18,7 +22,7 @@ Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -29,14 +33,14 @@ from movers.encoders.layers import Kernel, parse_aggregation
 from movers.errors import InputError
 from movers.scores.bags import Bag, alignment_of, no_alignment
 from movers.scores.bertscore import f1_of, greedy_scores
-from movers.scores.engine import Comparison, PairMetric, check_size, run
+from movers.scores.engine import Comparison, check_size, run
 from movers.scores.options import MultiRef, References, documented, option
-from movers.scores.tokens import Filters, Side, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.threads import CELLS
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
-from movers.weights import Corpus, Tables, Weights, choose_weights, normalised, weigh
+from movers.weights import Corpus, Weights, choose_weights, normalised, warn_no_mass, weigh
 
 __all__ = ["MoverScore", "MoverScoreOptions", "moverscore", "n_grams"]
 
@@ -50,17 +54,17 @@ Floats = NDArray[np.float64]
 
 
 def n_grams(vectors: Vectors, weights: Floats, n: int | None, normalize: bool = True) -> tuple[Any, Floats]:
-    """Eq. 1 and 2: vectors and masses (not yet normalised) of the n-grams of k units.
+    """Eq. 1 and 2: vectors and masses (not yet normalised) of the n-grams of k tokens.
 
     Parameters
     ----------
     vectors : (k, d)
     weights : (k,)
     n : int or None
-        None, or more than k, makes one n-gram of the whole text.
+        None, or more than k: the whole text is one n-gram.
     normalize : bool
-        Scale the vectors to length 1; an n-gram without weight then points where its plain mean does. Otherwise they
-        are the weighted sums of Eq. 1 as printed.
+        Scale the vectors to length 1; an n-gram without weight then takes the direction of its unweighted mean.
+        Otherwise the vectors are the weighted sums of Eq. 1.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def similarity_of(distance: float, kind: Similarity) -> float:
 
 @dataclass(frozen=True)
 class NGramUnits:
-    """n-grams of a text's kept tokens: (k, d) unit vectors; n-gram i begins at token i and spans `size` tokens."""
+    """n-grams of a text's kept tokens, with (k, d) vectors; n-gram i spans `size` tokens from token i on."""
 
     tokens: TokenUnits
     matrix: Floats | Vectors
@@ -119,7 +123,7 @@ class NGramUnits:
 # ---------------------------------------------------------------------------------------------------------------------
 # Options
 
-# Chosen on WMT17's cs, de, fi and lv to English, see benchmarks/results/moverscore_settings.md; others: p-means.
+# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/results/moverscore_settings.md; others: p-means.
 _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 
@@ -127,55 +131,59 @@ _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 class MoverScoreOptions(TokenOptions):
     """Options of `moverscore`."""
 
-    multi_ref: MultiRef = option("mean", "how the scores against several references become one")
+    multi_ref: MultiRef = option("mean", "how scores against several references are combined")
     weights: Weights | None = option(
-        None, "mass of a token: equal (the default; `uniform` and `count`), IDF, or vector norm"
+        None, "mass of a token: uniform (the default, same as `count`), IDF or vector norm"
     )
     variant: Literal["v1", "v2"] = option(
-        "v1", "the authors' first or second script: decides aggregation, distance and similarity where they are not set"
+        "v1", "the authors' first or second script: sets the defaults of `aggregation`, `distance` and `similarity`"
     )
     n_gram: object = option(
-        1, "size of the units; 'sentence' makes one unit of a text (the authors' SMD)", values="int or 'sentence'"
+        1,
+        "size of the n-grams; 'sentence' makes the whole text one unit (SMD in the paper)",
+        values="int or 'sentence'",
     )
     aggregation: object = option(
         None,
-        "how the layers of a token become one vector; `pmeans` for v1, `last` for v2",
+        "how the layers are aggregated into a token vector; default: `pmeans` for v1, `last` for v2",
         values="'pmeans', 'routing', 'last', 'mean', a layer number, several ('4+6') or None",
     )
-    routing_kernel: Kernel = option("gaussian", "kernel of `aggregation='routing'`")
-    distance: Distance | None = option(
-        None, "cost of moving one unit of mass; `sqeuclidean` for v1, `euclidean` for v2"
+    routing_kernel: Kernel = option(
+        "gaussian", "kernel of `aggregation='routing'`; `paper` is Algorithm 1 of A.2 to the letter"
     )
-    similarity: Similarity | None = option(None, "1 − d, 1 / (1 + d) or exp(−d); `one_minus` for v1, `inverse` for v2")
+    distance: Distance | None = option(
+        None, "transport cost between two vectors; default: `sqeuclidean` for v1, `euclidean` for v2"
+    )
+    similarity: Similarity | None = option(
+        None, "1 − d, 1 / (1 + d) or exp(−d); default: `one_minus` for v1, `inverse` for v2"
+    )
     alignment: Literal["soft", "hard"] = option(
-        "soft", "`hard` is the weighted greedy match (Prop. 1): precision, recall and F1 on these vectors"
+        "soft", "`hard` is the weighted greedy alignment (Prop. 1), with precision, recall and F1"
     )
     stopwords: object = option(None, "words to drop", values="'english', list of words or None")
     punctuation: Literal[True, False, "ascii"] = option(
-        True, "drop tokens of punctuation and symbols; `ascii` is the authors' rule (single ASCII marks)"
+        True, "drop punctuation and symbols; `ascii` drops only single ASCII marks, as the authors do"
     )
-    drop_subwords: bool = option(True, "keep only the first piece of a word")
-    normalize: bool = option(
-        True, "scale n-gram vectors to length 1, as the authors' scripts do; Eq. 1 as printed does not"
-    )
+    drop_subwords: bool = option(True, "keep only the first subword of a word")
+    normalize: bool = option(True, "scale n-gram vectors to length 1, as the authors' scripts do (Eq. 1 does not)")
     idf: object = option(
         None,
-        "table of inverse document frequencies, or one for each side: `corpus` counts the texts of this call; implies "
-        "weights by IDF",
+        "IDF table, or a pair for predictions and references: `corpus` computes them from the texts of this call; "
+        "implies IDF weights",
         values="'corpus', path, IdfTable, pair of them or None",
     )
     idf_tables: Literal["sides", "one"] = option(
-        "sides", "with `idf='corpus'`: predictions and references counted apart (the authors' scripts), or together"
+        "sides", "with `idf='corpus'`: one table per side (the authors' scripts) or one over all texts (the paper)"
     )
     powers: object = option(
         None,
-        "the p of `aggregation='pmeans'` (Eq. 4): whole numbers above zero, inf and -inf; -inf, 1, inf by default",
+        "exponents of the power means (Eq. 4): positive integers, inf and -inf; default: -inf, 1, inf",
         values="list of numbers or None",
     )
     average: Literal["scores", "distances"] = option(
         "scores", "`score` is the mean of the scores, or the similarity of the mean distance"
     )
-    special_tokens: bool = option(True, "keep the tokenizer's special tokens as units")
+    special_tokens: bool = option(True, "include special tokens such as [CLS] and [SEP]")
 
     presets = {
         "paper": {
@@ -196,14 +204,14 @@ class MoverScoreOptions(TokenOptions):
     }
 
     def settle(self, metric: str) -> Self:
-        """What the variant implies, filled in."""
+        """Fill in the defaults of the variant."""
         if self.n_gram != "sentence" and (type(self.n_gram) is not int or self.n_gram < 1):
             raise InputError(
                 f"{metric}: n_gram: expected a whole number above zero or 'sentence', but got {self.n_gram!r}"
             )
         first = self.variant == "v1"
         aggregation = self.aggregation if self.aggregation is not None else ("pmeans" if first else "last")
-        if aggregation == "translation":  # of the preset
+        if aggregation == "translation":  # set by the preset
             aggregation = _TRANSLATION_LAYERS.get(str(self.model).removeprefix("sentence-transformers/"), "pmeans")
         if self.average == "distances" and self.alignment == "hard":
             raise InputError(f"{metric}: average: 'distances' needs alignment='soft', whose score is of a distance")
@@ -225,39 +233,15 @@ class MoverScoreOptions(TokenOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoverScore(PairMetric[TokenText]):
-    """n-grams in context, moved at least cost."""
+class MoverScore(TokenMetric):
+    """Transport between contextual n-grams."""
 
     options: MoverScoreOptions
-    reader: TokenReader
     filters: Filters
     options_class = MoverScoreOptions
 
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return self.reader.static
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        return self.reader.read(texts)
-
-    def was_cut(self, text: TokenText) -> bool:
-        return text.cut
-
-    def has_unknown(self, text: TokenText) -> bool:
-        return text.has_unknown
-
-    def idf_tables(self) -> Tables | None:
-        return self.reader.tables
-
-    def reading_whole(self) -> Self:
-        return replace(self, reader=self.reader.reading_whole())
-
     def bag(self, text: TokenText, side: Side, filtered: bool = True) -> Bag | None:
-        """The n-grams of the kept tokens, or of all; None if there are none."""
+        """The n-grams of the kept tokens, or of all tokens; None if there are none."""
         if (side, filtered) not in text.bags:
             filters = self.filters if filtered else Filters(special_tokens=self.options.special_tokens)
             text.bags[side, filtered] = self._bag(text.units(filters), side)
@@ -267,6 +251,9 @@ class MoverScore(PairMetric[TokenText]):
         if units is None:
             return None
         weights = weigh(self.options.weights or "uniform", np.ones(len(units)), units, self.reader.table(side))
+        if not weights.any():  # every token occurs in every text: weighted sums would all be the zero vector
+            warn_no_mass(self.name)
+            weights = np.ones(len(units))
         size = len(units) if self.options.n_gram == "sentence" else min(int(str(self.options.n_gram)), len(units))
         vectors, masses = n_grams(units.vectors(), weights, size, self.options.normalize)
         return Bag(NGramUnits(units, vectors, size), normalised(self.name, masses))
@@ -293,7 +280,7 @@ class MoverScore(PairMetric[TokenText]):
         return comparison._replace(unfiltered=unfiltered)
 
     def _soft(self, first: Bag, second: Bag) -> Comparison:
-        """Eq. 3: the cost of the optimal plan."""
+        """Section 3.1: the WMD of two bags of n-grams, the cost of the optimal plan."""
         costs = pairwise_distances(
             first.units.vectors(), second.units.vectors(), self.options.distance or "sqeuclidean"
         )
@@ -305,8 +292,10 @@ class MoverScore(PairMetric[TokenText]):
         return similarity_of(distance, self.options.similarity or "one_minus")
 
     def _hard(self, first: Bag, second: Bag) -> Comparison:
-        """Proposition 1: every n-gram takes its best partner."""
+        """Proposition 1: greedy alignment, every n-gram with its most similar one."""
         x, y = (np.asarray(bag.units.vectors(), np.float64) for bag in (first, second))
+        if not self.options.normalize:
+            x, y = unit_rows(x), unit_rows(y)  # greedy alignments compare cosines
         similarity = np.clip(x @ y.T, -1.0, 1.0)  # a product of unit vectors exceeds 1 by rounding
         precision, recall, flow = greedy_scores(similarity, first.masses, second.masses)
         precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
@@ -320,7 +309,7 @@ class MoverScore(PairMetric[TokenText]):
     @classmethod
     def build(cls, name: str, options: MoverScoreOptions, corpus: Corpus | None = None) -> Self:
         aggregation = parse_aggregation(name, options.aggregation)
-        # With `idf="corpus"` a table per side, as the authors do.
+        # The authors' scripts compute one IDF table per side, the paper one over all sentences of the corpus.
         if options.idf_tables == "one" and corpus is not None:
             corpus = Corpus((), [*corpus.references, *([text] for text in corpus.predictions)])
         reader = TokenReader.load(name, options, aggregation, corpus, both_sides=options.idf_tables == "sides")
@@ -349,7 +338,7 @@ class MoverScore(PairMetric[TokenText]):
 
 @documented(MoverScoreOptions)
 def moverscore(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """MoverScore: the minimum cost of transforming the n-grams of one text into the other's, in a contextual space.
+    """MoverScore: minimum cost of transforming one text's contextual n-grams into the other's.
 
     Parameters
     ----------
@@ -360,8 +349,9 @@ def moverscore(predictions: Sequence[str], references: References, **options: ob
     Returns
     -------
     dict
-        `score` (mean of `scores`), `scores` (v1: −3 to 1; v2: 0 to 1), `signature`, `n_empty`, `n_unfiltered`,
-        `n_truncated`, `n_unknown`; with `alignment="hard"` also `precision`, `recall`, `f1`; `alignments` on request.
+        `score` (mean of `scores`), `scores` (v1: −3 to 1; v2: 0 to 1), `distances`, `signature`, `n_empty`,
+        `n_unfiltered`, `n_truncated`, `n_unknown`; with `alignment="hard"` also `precision`, `recall`, `f1`;
+        `alignments` on request.
 
     Examples
     --------

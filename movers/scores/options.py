@@ -1,7 +1,7 @@
-"""Options of the metrics, each written once: type, default and one sentence of help.
+"""Options of the metrics, each declared once: type, default and one sentence of help.
 
-From the fields of these dataclasses come the validation, the docstrings and signatures of the functions, evaluate's
-`inputs_description`, the tables of the metric cards, `movers options NAME` and the forms of the pages.
+Validation, docstrings and signatures of the functions, evaluate's `inputs_description`, the tables of the metric cards,
+`movers options NAME` and the forms of the web pages are derived from the fields of these dataclasses.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def option(
 
     Parameters
     ----------
-    default : the value if the caller gives none
+    default : default value
     help : str
-        One sentence for people.
+        One sentence.
     values : str, optional
-        What may be given, where the field's type does not say it.
+        Valid values, if the type of the field does not show them.
     alias_of : str, optional
-        The option that this is another name for.
+        The option of which this is an alias.
     least : int
-        The lowest whole number that may be given.
+        Minimum of an integer option.
     """
     return field(default=default, metadata={"help": help, "values": values, "alias_of": alias_of, "least": least})
 
@@ -58,26 +58,24 @@ class OptionRow(NamedTuple):
 
 
 def _plain(value: object) -> object:
-    """An array as a list, whose comparisons have one answer."""
+    """Arrays as lists, so that comparisons give a single bool."""
     return value.tolist() if getattr(value, "ndim", 0) and hasattr(value, "tolist") else value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base of all options: a frozen dataclass whose fields are made by `option`."""
+    """Base of all options: a frozen dataclass whose fields are declared with `option`."""
 
-    #: What `preset` sets where the caller gives nothing else.
+    #: Preset → the defaults it sets.
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
 
     @classmethod
     def parse(cls, metric: str, given: Mapping[str, object]) -> Self:
-        """The options that keyword arguments mean, validated and settled; an unknown name or value is an error."""
+        """Validate keyword arguments and resolve defaults; an unknown name or value is an error."""
         check_options(metric, given, [item.name for item in fields(cls)])
         given = {name: _plain(value) for name, value in given.items()}
         chosen = given.get("preset")
         if chosen is not None:
-            if not cls.presets:
-                raise InputError(f"{metric}: preset: expected None, as it has no presets, but got {chosen!r}")
             check_choice(metric, "preset", chosen, [*cls.presets, None])
             given = {**cls.presets[str(chosen)], **given}
         options = cls(**given)
@@ -88,66 +86,65 @@ class Options:
         return options.settle(metric)
 
     def settle(self, metric: str) -> Self:
-        """Itself, with what one option implies for another filled in; a contradiction is an error."""
+        """Fill in defaults that depend on other options; contradictions are errors."""
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
-    """Where and how a metric runs. None of these changes a score by more than rounding, but for `dtype`.
+    """Where and how a metric runs; only `dtype` and `unescape` change scores by more than rounding.
 
-    In float32 a score is the same within 1e-6 in any batch and on any device; half precision rounds a thousand times
-    as coarsely.
+    In float32 scores agree within 1e-6 in any batch and on any device; half precision is a thousand times coarser.
     """
 
     device: str | None = option(
-        "auto", "where a contextual model given by name runs: `auto`, `cpu`, `cuda`, `mps` or a torch device"
+        "auto", "device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps` or any torch device"
     )
     dtype: Dtype = option(
-        "float32", "precision of a contextual model given by name; batches agree within 1e-6 in `float32` only"
+        "float32", "precision of a contextual model given by name; scores are batch-invariant (1e-6) in `float32` only"
     )
     batch_tokens: int | None = option(None, "tokens per batch of a contextual model, padding included")
-    threads: int | None = option(None, "threads that compare texts; all processors by default")
+    threads: int | None = option(None, "threads that compare texts; by default one per available processor")
     workers: int | None = option(
-        None, "processes that share the pairs, for static vectors; contextual models run in one process, with threads"
+        None, "worker processes, for static vectors; contextual models run in one process, with threads"
     )
-    progress: bool | None = option(None, "show a progress bar; by default on terminals only, after two seconds")
-    return_alignment: bool = option(False, "add `alignments`: which units were matched, with which mass and cost")
-    preset: str | None = option(None, "a name for several options at once; options given beside it win")
-    unescape: bool = option(False, "decode HTML entities (`&quot;`) before anything else, as people saw the texts")
+    progress: bool | None = option(None, "show a progress bar; by default only on a terminal, after two seconds")
+    return_alignment: bool = option(False, "add `alignments`: which units were matched, with their mass and cost")
+    preset: str | None = option(None, "sets several options at once; options given explicitly override it")
+    unescape: bool = option(False, "decode HTML entities such as `&quot;` first")
 
     def clean(self, text: str) -> str:
-        """A text as the metric reads it."""
+        """The text after `unescape`."""
         return html.unescape(text) if self.unescape else text
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairOptions(RunOptions):
-    """What all metrics share that compare predictions with references."""
+    """Options shared by all metrics with references."""
 
     model: object = option(
         "wordllama",
-        "encoder: a name, a file of word vectors, a spaCy pipeline, a transformers model by Hub id or folder",
+        "encoder: a known name, a word-vector file, a spaCy pipeline, or a transformers model by Hub id or folder",
         values="str, path, (model, tokenizer) or encoder",
     )
     idf: object = option(
         None,
-        "table of inverse document frequencies: `corpus` counts the references of this call; implies weights by IDF",
+        "IDF table: `corpus` computes it from the references of this call; implies IDF weights",
         values="'corpus', path, IdfTable or None",
     )
-    multi_ref: MultiRef = option("max", "how the scores against several references become one")
+    multi_ref: MultiRef = option("max", "how scores against several references are combined")
     truncation: Truncation = option(
-        "window", "texts longer than the window: read through overlapping windows, refused, or cut and counted"
+        "window", "texts longer than the window: read in overlapping windows, rejected, or truncated and counted"
     )
-    window: int | None = option(None, "tokens a contextual model reads at once; its own limit by default")
+    window: int | None = option(None, "tokens a contextual model reads at once; by default the model's own limit")
     rescale: object = option(
         False,
-        "map unrelated texts to 0 and equal texts to 1, by the shipped list of unrelated texts or by a file that "
-        "`movers baseline` wrote; scores of unrelated texts scatter around 0",
+        "rescale linearly so that unrelated texts score 0 on average and equal texts 1, with the built-in list of "
+        "unrelated texts or a file written by `movers baseline`",
         values="True, False or path",
     )
     max_cells: int = option(
-        25_000_000, "largest cost matrix to solve, in cells of about 42 bytes; larger pairs are refused with their row"
+        25_000_000, "largest cost matrix, in cells of about 42 bytes; larger pairs are an error that names the row"
     )
     shared_pass: SharedPass | None = option(
         None, "metrics given the same `movers.SharedPass` reuse one forward pass per text", values="SharedPass or None"
@@ -155,7 +152,7 @@ class PairOptions(RunOptions):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# From types to checks and texts
+# Validation and documentation derived from types
 
 
 def _types(cls: Any) -> dict[str, Any]:
@@ -167,7 +164,7 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 
 def _choices(kind: Any) -> tuple[object, ...]:
-    """The values of a type that has few of them; nothing for other types."""
+    """All values of a finite type; empty for other types."""
     found: list[object] = []
     for member in _members(kind):
         if get_origin(member) is Literal:
@@ -182,7 +179,7 @@ def _choices(kind: Any) -> tuple[object, ...]:
 
 
 def _check_aliases(metric: str, options: Options, given: Mapping[str, object]) -> None:
-    """Refuse another value for an option than the one that was given under its other name."""
+    """Raise if an option and its alias are given different values."""
     defaults = {item.name: item.default for item in fields(options)}
     for item in fields(options):
         own, value = item.metadata["alias_of"], getattr(options, item.name)
@@ -214,7 +211,7 @@ def _values(item: Field[Any], kind: Any) -> str:
 
 
 def option_rows(cls: type[Options]) -> list[OptionRow]:
-    """Every option of a metric, its own first, then those that all metrics share.
+    """All options of a metric, its own first, then the shared ones.
 
     >>> next(row for row in option_rows(PairOptions) if row.name == "multi_ref")[:3]
     ('multi_ref', "'max', 'mean'", 'max')
@@ -236,7 +233,7 @@ def option_rows(cls: type[Options]) -> list[OptionRow]:
 
 
 def documented(cls: type[Options]) -> Callable[[Function], Function]:
-    """Give a metric's function the names, defaults and help of its options, where its docstring says `{options}`."""
+    """Add the options to a function's signature and, in place of `{options}`, to its docstring."""
 
     def document(function: Function) -> Function:
         rows = option_rows(cls)

@@ -1,6 +1,6 @@
-"""What unrelated texts score: the unit of distances, and baselines by which scores are rescaled.
+"""Scores of unrelated texts: `temperature="auto"`, and baselines for rescaling.
 
-Contextual vectors of unrelated texts are similar, so that scores crowd in the upper part of their range. Rescaling by
+Contextual vectors of unrelated texts are similar, so scores concentrate in the upper part of their range. Rescaling by
 the mean score b of unrelated texts, (x − b) / (1 − b), puts unrelated texts around 0 and leaves equal texts at 1.
 """
 
@@ -29,41 +29,41 @@ __all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_
 Metric = TypeVar("Metric", bound=AnyMetric)
 BASELINE_FORMAT = "movers-baseline-2"
 _PARTS = ("precision", "recall", "f1")
-_KEPT = 64  # settings whose unrelated texts are not scored again
+_KEPT = 64  # settings whose results are cached
 _known: dict[str, list[Example]] = {}
 _remembering = SafeLock()
-# What a baseline need not have in common with the call that uses it.
+# Signature fields in which a baseline may differ from the call that uses it.
 _FREE = ("idf", "refs", "baseline", "average")
 
 
 @lru_cache(maxsize=1)
 def unrelated_texts() -> tuple[str, ...]:
-    """The shipped list: sentences and short paragraphs of 4 to 40 words that have nothing to do with each other."""
+    """The built-in list: unrelated sentences and short paragraphs of 4 to 40 words."""
     lines = resources.files("movers").joinpath("data", "unrelated.txt").read_text(encoding="utf-8").splitlines()
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 def _unrelated_examples(metric: AnyMetric) -> list[Example]:
-    """Every text of the list against every other one; computed once for everything that changes a distance."""
+    """Score every text of the list against every other; cached by everything that changes a distance."""
     with _remembering:
         found = _known.get(metric.signature)
     if found is None:
         whole = metric.reading_whole()
         options = replace(whole.options, return_alignment=False, unescape=False)
-        if isinstance(options, PairOptions):  # a bound for the caller's texts, not for ours
+        if isinstance(options, PairOptions):  # the limit is for the user's texts
             options = replace(options, max_cells=PairOptions.max_cells)
         plain = replace(whole, options=options)
         found = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
     with _remembering:
         _known.pop(metric.signature, None)
-        _known[metric.signature] = found  # the last one, which is forgotten last
+        _known[metric.signature] = found  # most recently used
         while len(_known) > _KEPT:
             del _known[next(iter(_known))]
     return found
 
 
 def mean_unrelated_distance(metric: AnyMetric) -> float:
-    """The unit of distances: the mean distance between unrelated texts; too few known words are an error."""
+    """`temperature="auto"`: the mean distance between unrelated texts; too few known words are an error."""
     examples = _unrelated_examples(metric)
     distances = [example.distance for example in examples if example.distance is not None]
     if 2 * len(distances) < len(examples) or not math.fsum(distances) > 0:
@@ -75,7 +75,7 @@ def mean_unrelated_distance(metric: AnyMetric) -> float:
 
 
 def rescaled(metric: Metric) -> Metric:
-    """The metric with the baseline that its options ask for, if any."""
+    """The metric with its baseline, if `rescale` is set."""
     wish = getattr(metric.options, "rescale", False)
     if wish is False or wish is None:
         return metric
@@ -84,11 +84,11 @@ def rescaled(metric: Metric) -> Metric:
         baseline = {"score": math.fsum(example.score for example in examples) / len(examples)}
         for name in examples[0].parts:
             baseline[name] = math.fsum(example.parts[name] for example in examples) / len(examples)
-        label = "unrelated"  # follows from the other fields and the version
+        label = "unrelated"  # determined by the other fields and the version
     else:
         baseline = _read_baseline(metric, Path(str(wish)))
         label = ",".join(f"{value!r}" for value in baseline.values())
-    # Scores are divided by 1 − b: a baseline of 1, or of no number at all, would make no number of them.
+    # Scores are divided by 1 − b, so b must be a number below 1.
     if not all(math.isfinite(value) and value < 1.0 for value in baseline.values()):
         raise InputError(f"{metric.name}: rescale: expected numbers below 1, but got {baseline}")
     head, version = metric.signature.rsplit("|", 1)
@@ -96,10 +96,13 @@ def rescaled(metric: Metric) -> Metric:
 
 
 def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
-    """The mean scores in a file that `movers baseline` wrote for these very options, or in the `bert-score` format."""
+    """Read a baseline file, written by `movers baseline` for the same options or in the format of `bert-score`."""
     if not os.path.isfile(file):
         raise InputError(f"{metric.name}: rescale: no such file: {file}")
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{metric.name}: rescale: {file}: cannot read it: {error}") from None
     if not text.lstrip().startswith("{"):
         return _read_table(metric, file, text)
     try:
@@ -109,7 +112,7 @@ def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
         names = [name for name in ("score", *_PARTS) if name in record]
         baseline = {name: float(record[name]) for name in names}
         made_for = read_signature(record["signature"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline` ({error!r})") from None
     _compare(metric, file, made_for)
     return baseline
@@ -118,7 +121,7 @@ def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
 def _compare(metric: AnyMetric, file: Path, made_for: Mapping[str, str]) -> None:
     own = read_signature(metric.signature)
     for name in [*own, *made_for]:
-        # A greedy alignment is the same for both metrics.
+        # The greedy alignment is the same for both metrics.
         if name in _FREE or (name == "metric" and own.get("align") == made_for.get("align") == "greedy"):
             continue
         if own.get(name) != made_for.get(name):
@@ -129,7 +132,9 @@ def _compare(metric: AnyMetric, file: Path, made_for: Mapping[str, str]) -> None
 
 
 def _read_table(metric: AnyMetric, file: Path, text: str) -> dict[str, float]:
-    """Columns LAYER, P, R, F serve greedy alignments; the file does not name its model: the caller answers for that."""
+    """Read columns LAYER, P, R, F, for greedy alignments; the file does not name its model, so this is not checked."""
+    if not text.lstrip().startswith("LAYER,"):
+        raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline`")
     own = read_signature(metric.signature)
     state = metric.table_row()
     if own.get("align") != "greedy" or state is None:

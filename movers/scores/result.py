@@ -1,4 +1,4 @@
-"""From comparisons to the result every metric returns: a dict for code, a few lines for people."""
+"""From comparisons to the result dict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Result", "Totals", "collect", "corpus_score", "reduce_references"]
 
 
 class Result(dict[str, Any]):
-    """A metric's result. Equal to the plain dict of its entries; printed as score, number of texts and signature.
+    """Result of a metric: a dict that prints as score, number of texts and signature.
 
     >>> Result(score=0.51234, scores=[0.5, 0.52], signature="wms|v:1", n_empty=0)
     0.5123 (n=2) wms|v:1
@@ -74,16 +74,16 @@ def reduce_references(metric: AnyMetric, comparisons: list[Comparison], truncate
 
 @dataclass
 class Totals:
-    """What the corpus score needs of any number of rows: their number, and exact sums as a few numbers each."""
+    """Running totals for the corpus score: counts, and exact sums as a few floats each."""
 
     rows: int = 0
-    moved: int = 0  # rows that have a distance
+    moved: int = 0  # rows with a distance
     scores: list[float] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
     other_scores: list[float] = field(default_factory=list)  # of the rows without distance
 
     def add(self, scores: Sequence[float], distances: Sequence[float | None]) -> None:
-        """Count some rows."""
+        """Add rows."""
         moved = [distance for distance in distances if distance is not None]
         others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
         self.rows += len(scores)
@@ -105,7 +105,7 @@ class Totals:
 
 
 def _exact_sum(values: Iterable[float]) -> list[float]:
-    """A few numbers with exactly the same sum: `math.fsum` of them and others rounds once, as over all values.
+    """A few floats with exactly the same sum, so that a later `math.fsum` rounds once, as over all values.
 
     >>> _exact_sum([1e16, 1.0, 1.0, 0.5])
     [1.0000000000000002e+16, 0.5]
@@ -121,14 +121,14 @@ def _exact_sum(values: Iterable[float]) -> list[float]:
 
 
 def corpus_score(metric: AnyMetric, scores: Sequence[float], distances: Sequence[float | None]) -> float:
-    """The score of all rows together."""
+    """Corpus score of all rows."""
     totals = Totals()
     totals.add(scores, distances)
     return totals.corpus_score(metric)
 
 
 def collect(metric: AnyMetric, examples: Sequence[Example]) -> dict[str, object]:
-    """The result every metric returns: plain Python values only."""
+    """The result dict, with plain Python values only."""
     scores, distances = [example.score for example in examples], [example.distance for example in examples]
     result: dict[str, object] = Result(
         score=corpus_score(metric, scores, distances),

@@ -1,6 +1,6 @@
-r"""BERTScore with optimal alignments on tensors: for training, where a model's own embeddings give the reward.
+r"""BERTScore with optimal alignments on tensors, for training with rewards from a model's own embeddings.
 
-The alignment is found on detached costs, and the value is differentiable through the similarities: by the envelope
+The alignment is computed on detached costs, and the value is differentiable through the similarities: by the envelope
 theorem the gradient of an optimal cost is that of the cost at the fixed optimum.
 """
 
@@ -40,7 +40,7 @@ def bertscore_tensors(
     hyp_emb : (B, m, d)
         Embeddings of the hypotheses' tokens, on any device.
     hyp_mask : (B, m)
-        True (or 1) where there is a token that counts.
+        True (or 1) for tokens that count.
     ref_emb, ref_mask : (B, k, d), (B, k)
     alignment : {"emd", "hungarian", "greedy"}
     weights : {"norm", "uniform"}
@@ -49,9 +49,8 @@ def bertscore_tensors(
     Returns
     -------
     P, R, F1 : (B,) tensors
-        Differentiable through the cosines; the alignment and the masses are constants. Embeddings in half precision
-        are computed with, and answered, in float32. A pair with no token on one
-        side has 0, one with none on both sides 1.
+        Differentiable through the cosines; the alignment and the masses are constants. Half-precision embeddings
+        are converted to float32. A pair without tokens on one side scores 0, on both sides 1.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def bertscore_tensors(
     check_choice("bertscore_tensors", "alignment", alignment, ("emd", "hungarian", "greedy"))
     check_choice("bertscore_tensors", "weights", weights, ("norm", "uniform"))
     hyp, ref = hyp_mask.bool(), ref_mask.bool()
-    # What stands at masked places may be anything, not a number even, and 0 times that would not be 0.
+    # Masked positions may contain NaN, and 0 · NaN is not 0.
     hyp_emb = _at_least_single(hyp_emb).masked_fill(~hyp.unsqueeze(-1), 0.0)
     ref_emb = _at_least_single(ref_emb).masked_fill(~ref.unsqueeze(-1), 0.0)
     for name, emb in (("hyp_emb", hyp_emb), ("ref_emb", ref_emb)):
@@ -106,7 +105,7 @@ def bertscore_tensors(
 
 
 def _at_least_single(values: torch.Tensor) -> torch.Tensor:
-    """Half precision as float32: a vector of length zero would be 0 / 0 there, and long sums rough."""
+    """Half precision as float32, where zero vectors and long sums are safe."""
     return values.float() if values.element_size() < 4 else values
 
 
@@ -124,7 +123,7 @@ def _shares(
     weights: str,
     threads: int | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Constants (B, m, k) by which the similarities are summed for precision and for recall."""
+    """(B, m, k) constant weights of the similarities in precision and in recall."""
     import torch
 
     values = similarity.detach().cpu().double().numpy()

@@ -1,11 +1,11 @@
-"""Texts → tokens with vectors, as `moverscore` and `bertscore_*` see them: keys for IDF tables, and what to keep."""
+"""Texts → tokens with vectors, for `moverscore` and `bertscore_*`; token filters and IDF tables."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import regex
@@ -17,7 +17,8 @@ from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.bags import Bag
 from movers.scores.languages import language_warning
-from movers.scores.options import PairOptions, option
+from movers.scores.metric import PairMetric
+from movers.scores.options import MultiRef, PairOptions, option
 from movers.texts import sentence_spans, token_spans
 from movers.threads import chunks
 from movers.weights import Corpus, IdfTable, Keys, Tables, resolve_tables
@@ -25,7 +26,7 @@ from movers.weights import Corpus, IdfTable, Keys, Tables, resolve_tables
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["Filters", "TokenIdf", "TokenOptions", "TokenReader", "TokenText", "TokenUnits", "build_idf"]
+__all__ = ["Filters", "TokenIdf", "TokenMetric", "TokenOptions", "TokenReader", "TokenText", "TokenUnits", "build_idf"]
 
 Vectors = NDArray[np.float32]
 Side = Literal[0, 1]  # predictions, references
@@ -36,28 +37,28 @@ _ASCII_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 @dataclass(frozen=True, kw_only=True)
 class TokenOptions(PairOptions):
-    """What metrics on tokens share."""
+    """Options shared by `moverscore` and `bertscore_*`."""
 
     model: object = option(
         "all-MiniLM-L6-v2",
-        "encoder: a name, a transformers model by Hub id or folder, a file of word vectors, a spaCy pipeline",
+        "encoder: a known name, a transformers model by Hub id or folder, a word-vector file or a spaCy pipeline",
         values="str, path, (model, tokenizer) or encoder",
     )
-    lowercase: bool = option(True, "lower-case the words for a static encoder")
+    lowercase: bool = option(True, "lowercase words, with a static encoder")
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which tokens are units.
+    """Which tokens are kept.
 
     Parameters
     ----------
     stopwords : frozenset of str
-        Lower-cased words to drop; a token is dropped with the whole word it belongs to.
+        Lowercased words to drop; decided by the whole word, for all of its subwords.
     punctuation : True, False or "ascii"
-        Drop tokens wholly of Unicode classes P and S; "ascii" drops single ASCII marks only.
+        Drop tokens that consist of Unicode categories P and S only; "ascii" drops only single ASCII marks.
     drop_subwords : bool
-        Keep only the first piece of a word.
+        Keep only the first subword of a word.
     special_tokens : bool
         Keep the tokenizer's special tokens.
     """
@@ -76,17 +77,17 @@ class TokenText:
     ----------
     text : str
     starts, ends : (n,) character offsets
-    words : (n,) number of the word each token belongs to, −1 for special tokens
+    words : (n,) index of the word each token belongs to, −1 for special tokens
     special : (n,)
-    unknown : (n,) pieces that the vocabulary does not have
+    unknown : (n,) tokens missing from the vocabulary
     matrix : (n, d) vectors
     ids : n keys for IDF tables (token ids, or words)
     cut : bool
-        Tokens were left out on request.
+        Whether the text was truncated.
     words_missing : bool
         The text has words without a vector.
     bags : dict
-        What a metric has made of the text, by side and filter: a text with many references is prepared once.
+        Cache of the bags made from the text, by side and filter.
     """
 
     text: str
@@ -103,27 +104,27 @@ class TokenText:
 
     @property
     def empty(self) -> bool:
-        """No token but special ones: nothing to compare."""
+        """Whether there is no token but special ones."""
         return bool(self.special.all())
 
     def same_as(self, other: TokenText) -> bool:
-        """Whether a text without tokens is like another one: both blank, or the same words, all unknown."""
+        """Whether two texts without tokens are equal: both blank, or the same words, all unknown."""
         blank = self.empty and other.empty and not (self.words_missing or other.words_missing)
         return self.text.split() == other.text.split() or blank
 
     @property
     def has_unknown(self) -> bool:
-        """Whether the encoder does not know all words or pieces."""
+        """Whether it has words or subwords that the encoder does not know."""
         return self.words_missing or bool(self.unknown.any())
 
     @cached_property
     def sentences(self) -> NDArray[np.intp]:
-        """(n,) number of the sentence each token begins in."""
+        """(n,) index of the sentence in which each token begins."""
         begins = [begin for begin, _ in sentence_spans(self.text)]
         return np.maximum(np.searchsorted(begins, self.starts, side="right") - 1, 0)
 
     def surface(self, place: int) -> str:
-        """What the token covers in the text; special tokens by their role."""
+        """The text of a token; special tokens by their role."""
         if self.special[place]:
             return "[start]" if place == 0 else "[end]"
         return self.text[self.starts[place] : self.ends[place]].strip()
@@ -151,18 +152,18 @@ class TokenText:
             if token in _ASCII_MARKS:
                 return True
         elif filters.punctuation and not self.unknown[place] and _MARKS.fullmatch(token):
-            return True  # an unknown sign, such as an emoji, is no mere punctuation
+            return True  # but not unknown symbols, such as emoji
         return bool(filters.stopwords) and self._word(place).lower() in filters.stopwords
 
     def _word(self, place: int) -> str:
-        """The whole word a token belongs to: `there` of `thereof` is no stop word."""
+        """The whole word of a token: `there` in `thereof` is no stop word."""
         members = np.flatnonzero(self.words == self.words[place])
         return self.text[self.starts[members[0]] : self.ends[members[-1]]].strip()
 
 
 @dataclass(frozen=True)
 class TokenUnits:
-    """Kept tokens, by their places in the text's list of tokens."""
+    """Kept tokens, by their positions among the tokens of the text."""
 
     text: TokenText
     places: NDArray[np.intp]
@@ -180,7 +181,7 @@ class TokenUnits:
         return self.text.unknown[self.places]
 
     def special(self) -> NDArray[np.bool_]:
-        """(n,) which of them are special tokens."""
+        """(n,) True for special tokens."""
         return self.text.special[self.places]
 
     def describe(self) -> list[dict[str, object]]:
@@ -196,7 +197,7 @@ class TokenUnits:
 
 @dataclass(frozen=True)
 class TokenReader:
-    """An encoder, what becomes of its layers, and the IDF tables of both sides."""
+    """An encoder with its layer aggregation and the IDF tables of both sides."""
 
     metric: str
     encoder: Encoder
@@ -213,20 +214,20 @@ class TokenReader:
         corpus: Corpus | None,
         both_sides: bool = False,
     ) -> TokenReader:
-        """Load the encoder that the options name and settle where IDF tables come from.
+        """Load the encoder and the IDF tables that the options name.
 
-        both_sides : with `idf="corpus"`, count the predictions for a table of their own.
+        both_sides : with `idf="corpus"`, build a separate table from the predictions.
         """
         encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
         tables = resolve_tables(metric, options.idf, corpus, TokenIdf(encoder, options.lowercase), both_sides)
         if not isinstance(encoder, StaticEncoder):
-            aggregation.needed(encoder.states)  # a layer that the model does not have is an error now
+            aggregation.needed(encoder.states)  # fail early if the model lacks a layer
             if options.shared_pass is not None:
                 options.shared_pass.add(encoder.identity, aggregation)
         return cls(metric, encoder, aggregation, tables, options)
 
     def reading_whole(self) -> TokenReader:
-        """The reader with long texts read through windows."""
+        """The reader with `truncation="window"`."""
         return replace(self, options=replace(self.options, truncation="window"))
 
     @property
@@ -237,7 +238,7 @@ class TokenReader:
         return None if self.tables is None else self.tables[side]
 
     def fields(self) -> dict[str, object]:
-        """What a signature says of the encoder."""
+        """Signature fields of the encoder."""
         fields: dict[str, object] = {"emb": self.encoder.identity}
         if isinstance(self.encoder, StaticEncoder):
             return {**fields, "case": "lower" if self.options.lowercase else "keep"}
@@ -245,7 +246,7 @@ class TokenReader:
         return {**fields, "layer": self.aggregation, "dtype": self.encoder.dtype, "window": window}
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
-        """Each text as tokens, as soon as it is ready, in any order."""
+        """Yield each text as soon as it is ready, in any order."""
         language_warning(self.metric, self.encoder, texts, getattr(self.options, "lang", None) or "en")
         if isinstance(self.encoder, StaticEncoder):
             return _static_texts(self.encoder, texts, self.options.lowercase)
@@ -268,6 +269,37 @@ class TokenReader:
                 index,
                 TokenText(texts[index], starts, ends, words, special, unknown, rows, ids.tolist(), encoded.cut),
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenMetric(PairMetric[TokenText]):
+    """What `moverscore` and `bertscore_*` share: a reader of tokens; each says how two texts of tokens compare."""
+
+    options: TokenOptions
+    reader: TokenReader
+
+    @property
+    def multi_ref(self) -> MultiRef:
+        return self.options.multi_ref
+
+    @property
+    def runs_in_processes(self) -> bool:
+        return self.reader.static
+
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
+        return self.reader.read(texts)
+
+    def was_cut(self, text: TokenText) -> bool:
+        return text.cut
+
+    def has_unknown(self, text: TokenText) -> bool:
+        return text.has_unknown
+
+    def idf_tables(self) -> Tables | None:
+        return self.reader.tables
+
+    def reading_whole(self) -> Self:
+        return replace(self, reader=self.reader.reading_whole())
 
 
 def _written(text: str, lowercase: bool) -> list[tuple[str, int, int]]:
@@ -299,7 +331,7 @@ def _static_texts(encoder: StaticEncoder, texts: Sequence[str], lowercase: bool)
 
 @dataclass(frozen=True)
 class TokenIdf:
-    """Counts the documents of an encoder's keys: token ids, special ones included (their IDF is 0), or words."""
+    """Builds IDF tables of an encoder's keys: token ids, special ones included (their IDF is 0), or words."""
 
     encoder: Encoder
     lowercase: bool = True
@@ -324,5 +356,5 @@ class TokenIdf:
 
 
 def build_idf(encoder: Encoder, texts: Iterable[str], lowercase: bool = True) -> IdfTable:
-    """An IDF table for `moverscore` and `bertscore_*` on this encoder."""
+    """An IDF table for `moverscore` and `bertscore_*` with this encoder."""
     return TokenIdf(encoder, lowercase).build(texts)

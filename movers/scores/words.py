@@ -1,4 +1,4 @@
-"""Texts → words with vectors, static or contextual, as `wms`, `sms` and `swms` see them."""
+"""Texts → words with vectors, static or contextual, for `wms`, `sms` and `swms`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 
 class Words(Protocol):
-    """The word occurrences of a text.
+    """Word occurrences of a text.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Words(Protocol):
     rows : n rows of `vectors`, in text order; equal rows are the same word type
     words : the word of each row of `vectors`
     vectors : (N, d)
-    squares : (N,) their squared lengths, if they are known
+    squares : (N,) squared norms of the vectors, or None
     """
 
     @property
@@ -70,7 +70,7 @@ class Words(Protocol):
     def squares(self) -> Floats | None: ...
 
     def spans(self) -> list[tuple[int, int]]:
-        """Where the sentences begin and end."""
+        """Start and end of every sentence."""
         ...
 
     def unknown_rows(self) -> AbstractSet[int]:
@@ -78,19 +78,19 @@ class Words(Protocol):
         ...
 
     def starts(self) -> list[int]:
-        """n character offsets of the occurrences."""
+        """Character offsets of the n occurrences."""
         ...
 
 
 def sentence_of(words: Words) -> NDArray[np.intp]:
-    """(n,) number of the sentence in which each occurrence begins."""
+    """(n,) index of the sentence in which each occurrence begins."""
     begins = [begin for begin, _ in words.spans()]
-    # A space before a combining mark belongs to its token, but not to the sentence it begins.
+    # A token can begin before its sentence: a space before a combining mark is part of the token.
     return np.maximum(np.searchsorted(begins, words.starts(), side="right") - 1, 0)
 
 
 class WordUnits(NamedTuple):
-    """Word types of a text in the order of their first occurrence; `types` are rows of the words' vectors."""
+    """Word types of a text in order of first occurrence; `types` are rows of `words.vectors`."""
 
     words: Words
     types: list[int]
@@ -113,7 +113,7 @@ class WordUnits(NamedTuple):
 
 @dataclass(frozen=True)
 class SentenceUnits:
-    """Sentences of a text with their (n, d) vectors and their numbers in the text."""
+    """Sentences of a text with their (n, d) vectors and their indices."""
 
     matrix: Vectors
     texts: list[str]
@@ -154,24 +154,24 @@ class JoinedUnits:
 
 
 class WordText(Protocol):
-    """A text that has been read: its kept words, or all of its words if none is kept."""
+    """A text that has been read."""
 
     @property
     def text(self) -> str: ...
 
     @property
     def cut(self) -> bool:
-        """Whether tokens were left out."""
+        """Whether the text was truncated."""
         ...
 
     @property
     def unknown(self) -> bool:
-        """Whether the encoder does not know all of its words or pieces."""
+        """Whether it has words or subwords that the encoder does not know."""
         ...
 
     @property
     def blank(self) -> bool:
-        """Nothing in it is visible: two such texts are alike."""
+        """Whether it has no visible character."""
         ...
 
     def words(self, filtered: bool) -> Words | None:
@@ -180,7 +180,7 @@ class WordText(Protocol):
 
 
 class WordReader(Protocol):
-    """Gives distinct texts back as words with vectors."""
+    """Reads distinct texts as words with vectors."""
 
     @property
     def encoder(self) -> Encoder: ...
@@ -190,7 +190,7 @@ class WordReader(Protocol):
 
 @dataclass(frozen=True)
 class WordIdf:
-    """Counts the documents of words."""
+    """Builds IDF tables of words."""
 
     rules: WordRules
     keys: Keys = "words"
@@ -206,11 +206,11 @@ class WordIdf:
 
 @dataclass(frozen=True)
 class StaticReader:
-    """Reads texts with vectors that do not depend on context."""
+    """Reads texts with a static encoder."""
 
     encoder: StaticEncoder
     rules: WordRules
-    keep_unknown: bool = False  # words without a vector stand at the origin
+    keep_unknown: bool = False  # keep words without a vector, at the origin
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, StaticText]]:
         entries, rows, unknown = lexicon_of(self.encoder, self.rules, self.keep_unknown).read(texts)
@@ -241,7 +241,7 @@ class StaticText(NamedTuple):
 
 
 class StaticWords(NamedTuple):
-    """Occurrences of static words; sentences and offsets are found when they are asked for."""
+    """Occurrences of static words; sentences and offsets are computed on demand."""
 
     text: str
     rows: list[int]
@@ -278,7 +278,7 @@ class StaticWords(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextualReader:
-    """Reads texts with a transformer, each sentence alone or each text whole (`context`)."""
+    """Reads texts with a transformer, one sentence or one text at a time (`context`)."""
 
     encoder: ContextualEncoder
     rules: WordRules
@@ -290,7 +290,7 @@ class ContextualReader:
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ContextualText]]:
         sentences = [sentence_spans(text, self.rules.lang) for text in texts]
-        # What the encoder reads: each distinct sentence once, or each distinct text.
+        # The encoder reads each distinct sentence, or each distinct text, once.
         spans = sentences
         if self.context == "text":
             spans = [[(0, len(text))] if found else [] for text, found in zip(texts, sentences, strict=True)]
@@ -327,7 +327,7 @@ class ContextualReader:
 
 
 def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
-    """Mean of the sub-words that overlap the characters from start to end; None if there is none."""
+    """Mean vector of the subwords that overlap the characters from start to end; None if there is none."""
     tokens = passage.tokens
     overlap = np.flatnonzero((tokens.starts < end) & (tokens.ends > start) & ~tokens.special)
     return passage.vectors[overlap].mean(axis=0) if len(overlap) else None
@@ -335,7 +335,7 @@ def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
 
 @dataclass(frozen=True)
 class ContextualText:
-    """A text's tokens that have a vector, each its own type."""
+    """The tokens of a text that have a vector; each is its own type."""
 
     text: str
     sentences: list[tuple[int, int]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-from movers.errors import InputError
+from movers.errors import InputError, RowError
 from movers.inputs import check_text, is_group
 from movers.io import Table, TextGroups, Texts
 from movers.pictures import Explanation, explain
@@ -277,7 +277,10 @@ class FileRun:
     def examples(self) -> Iterator[Example]:
         """The scored rows, one after the other."""
         rows = zip(self.predictions, self.groups, strict=True)
-        return score_stream(self.metric, rows, len(self.predictions))
+        try:
+            yield from score_stream(self.metric, rows, len(self.predictions))
+        except RowError as error:
+            raise error.at(f"file: row {error.row + 1}") from None
 
     def answer(self, examples: Sequence[Example]) -> FileAnswer:
         """Table and plot."""

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import lru_cache
 from pathlib import Path
@@ -16,11 +17,12 @@ from typing import Any
 
 import gradio
 from gradio.blocks import BlockFunction
+from gradio.context import LocalContext
 from gradio.exceptions import InvalidPathError
 
 from movers.serve.limits import LIMITS
 
-__all__ = ["Guard", "GuardedPage", "sweep", "sweep_regularly", "upload_folder"]
+__all__ = ["Guard", "GuardedPage", "sweep", "sweep_regularly", "upload_folder", "visitor"]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,7 +47,7 @@ class Guard:
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], uploads: str) -> None:
         self.app = app
         self.uploads = Path(uploads)
-        self.open = 0
+        self.open: Counter[str] = Counter()  # by address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -56,7 +58,8 @@ class Guard:
         limit = LIMITS.file_bytes + 10_000 if upload else LIMITS.request_bytes
         length = dict(scope["headers"]).get(b"content-length", b"0")
         refusal = None
-        if self.open >= LIMITS.connections:
+        visitor = scope["client"][0] if scope.get("client") else ""
+        if self.open.total() >= LIMITS.connections or self.open[visitor] >= LIMITS.own_connections:
             refusal = 503, "busy: too many visitors at once; try again later"
         elif not length.isdigit() or int(length) > limit:
             refusal = 413, f"expected at most {limit:,} bytes, but got {length.decode('ascii', 'replace')}"
@@ -65,11 +68,13 @@ class Guard:
         if refusal is not None:
             await _answer(send, *refusal)
             return
-        self.open += 1
+        self.open[visitor] += 1
         try:
             await self._pass(scope, receive, send, limit)
         finally:
-            self.open -= 1
+            self.open[visitor] -= 1
+            if not self.open[visitor]:
+                del self.open[visitor]
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
         received, begun = 0, False
@@ -92,6 +97,12 @@ class Guard:
         except _TooLarge:
             if not begun:
                 await _answer(send, 413, f"expected at most {limit:,} bytes, but got more")
+
+
+def visitor() -> str:
+    """The address from which the request came that this thread answers; behind a proxy it may be the proxy's."""
+    client = getattr(LocalContext.request.get(None), "client", None)
+    return client.host if client is not None else ""
 
 
 def _size(folder: Path) -> int:

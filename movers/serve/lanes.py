@@ -42,12 +42,14 @@ class Lane:
         self.deadline = deadline
         self._turn = threading.Lock()
         self._count = threading.Lock()
-        self._estimates: list[float] = []  # of the requests that run or wait
+        self._estimates: list[tuple[str, float]] = []  # of the requests that run or wait: visitor and seconds
         self._worker: _Worker | None = None
 
-    def ask(self, request: Mapping[str, object], seconds: float, progress: Progress | None = None) -> Any:
-        """The worker's answer; `seconds` is what the request is expected to take."""
-        with self._admitted(seconds), self._turn:
+    def ask(
+        self, request: Mapping[str, object], seconds: float, progress: Progress | None = None, visitor: str = ""
+    ) -> Any:
+        """The worker's answer; `seconds` is what the request is expected to take, `visitor` the address it is from."""
+        with self._admitted(visitor, seconds), self._turn:
             if self._worker is None:
                 self._worker = _Worker()
             try:
@@ -57,19 +59,26 @@ class Lane:
                 raise InputError(str(ended)) from None
 
     @contextmanager
-    def _admitted(self, seconds: float) -> Iterator[None]:
+    def _admitted(self, visitor: str, seconds: float) -> Iterator[None]:
+        own = visitor, seconds
         with self._count:
-            waiting, work = len(self._estimates), sum(self._estimates)
-            if waiting > LIMITS.waiting or work > LIMITS.waiting_seconds:
-                raise InputError(
-                    f"busy: {waiting} requests with about {max(work, 1):.0f} seconds of work wait already; try later"
-                )
-            self._estimates.append(seconds)
+            everybody = [work for _, work in self._estimates]
+            theirs = [work for who, work in self._estimates if who == visitor]
+            for found, whose, most, longest in (
+                (theirs, " from your address", LIMITS.own_waiting, LIMITS.own_waiting_seconds),
+                (everybody, "", LIMITS.waiting, LIMITS.waiting_seconds),
+            ):
+                if len(found) > most or sum(found) > longest:
+                    raise InputError(
+                        f"busy: {len(found)} requests{whose} with about {max(sum(found), 1):.0f} seconds of work wait "
+                        "already; try later"
+                    )
+            self._estimates.append(own)
         try:
             yield
         finally:
             with self._count:
-                self._estimates.remove(seconds)
+                self._estimates.remove(own)
 
     def stop(self) -> None:
         """End the process."""

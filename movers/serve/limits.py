@@ -36,12 +36,13 @@ class Limits(NamedTuple):
         Up to here a request is short. Short ones never wait for long ones.
     deadline, short_deadline : float
         Seconds after which a request is stopped, whatever was estimated.
-    waiting : int
-        Requests that wait for a worker, for short and for long ones each; more are refused.
-    waiting_seconds : float
-        Work that may wait before another request is refused.
-    connections : int
-        Open HTTP requests, most of them pages that listen for their results.
+    waiting, own_waiting : int
+        Requests that wait for a worker, for short and for long ones each, of all visitors and of one address; more are
+        refused. Behind a proxy that does not tell addresses all visitors are one, and the latter bounds them all.
+    waiting_seconds, own_waiting_seconds : float
+        Work that may wait before another request is refused, likewise.
+    connections, own_connections : int
+        Open HTTP requests, most of them pages that listen for their results, likewise.
     sessions : int
         Visitors whose last fields and unfetched answers are kept in memory.
     upload_bytes : int
@@ -61,9 +62,12 @@ class Limits(NamedTuple):
     short_seconds: float = 2.0
     deadline: float = 90.0
     short_deadline: float = 20.0
-    waiting: int = 8
-    waiting_seconds: float = 40.0
-    connections: int = 400
+    waiting: int = 12
+    own_waiting: int = 8
+    waiting_seconds: float = 60.0
+    own_waiting_seconds: float = 40.0
+    connections: int = 500
+    own_connections: int = 400
     sessions: int = 200
     upload_bytes: int = 200_000_000
     memory_bytes: int = 6 << 30

@@ -20,14 +20,14 @@ from movers.papers import PAPERS
 from movers.registry import METRICS, MetricSpec, find_metric
 from movers.serve.answers import FileAnswer, Pair, chosen_options, form_rows
 from movers.serve.examples import EXAMPLES
-from movers.serve.guard import Guard, GuardedPage, sweep_regularly, upload_folder
+from movers.serve.guard import Guard, GuardedPage, sweep_regularly, upload_folder, visitor
 from movers.serve.lanes import LONG, SHORT, lane_for
 from movers.serve.limits import LIMITS, check_seconds
 
 __all__ = ["all_metrics_page", "launch", "metric_page"]
 
 _FILE_SECONDS = 5.0  # of work that an upload is taken for while others wait; its rows are counted when it is read
-_SCORING = {"concurrency_id": "score", "concurrency_limit": 24}  # more than may wait: those are told so at once
+_SCORING = {"concurrency_id": "score", "concurrency_limit": 28}  # more than may wait: those are told so at once
 _FILES = [".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz"]
 # A picture tells how tall it is; nothing else is listened to.
 _HEAD = """<script>
@@ -193,7 +193,7 @@ class _Panel:
     def _ask(self, prediction: object, references: object, options: object) -> dict:
         pair = Pair.check(self.spec.name, prediction, references, options)
         seconds = check_seconds(self.spec.name, pair.seconds)
-        return lane_for(seconds).ask({"kind": "pair", "pair": pair}, seconds)
+        return lane_for(seconds).ask({"kind": "pair", "pair": pair}, seconds, visitor=visitor())
 
     def _options(self, values: Sequence[object]) -> dict[str, object]:
         return dict(zip([row.name for row in form_rows(self.spec.name)], values, strict=True))
@@ -266,7 +266,9 @@ class _Panel:
             chosen_options(self.spec.name, options)
             columns = [str(column or "")[: LIMITS.option_characters] for column in (prediction_column, other_column)]
             request = {"kind": "file", "metric": self.spec.name, "path": path, "options": options, "columns": columns}
-            found = LONG.ask(request, _FILE_SECONDS, lambda done, of: progress((done, of), desc="Scoring", unit="rows"))
+            found = LONG.ask(
+                request, _FILE_SECONDS, lambda done, of: progress((done, of), desc="Scoring", unit="rows"), visitor()
+            )
         except InputError as error:
             return _alert(error), "", gradio.Dataframe(visible=False), ""
         finally:

@@ -105,7 +105,7 @@ def test_the_page_has_the_papers_column_beside_ours(run, data, tmp_path):
     heading = next(line for line in page.splitlines() if line.startswith("| metric"))
     assert (
         heading
-        == "| metric | options | stands beside | adequacy | paper | better than words | differs from | p | paper |"
+        == "| metric | options | row of the paper | adequacy | paper | better than words | differs from | p | paper |"
     )
     words = next(line for line in page.splitlines() if line.startswith("| words"))
     assert "| WMS |" in words and "| .180 |" in words

@@ -186,6 +186,12 @@ def test_rows_of_the_format_need_no_suffix(tmp_path: Path) -> None:
             json.dumps(TOPICS | {"D3": {"annotations": []}}),
             "D3: expected TAC topics with references, but got none",
         ),
+        (
+            "t",
+            '{"D1": {"annotations": []},\n "D1": {"annotations": []}}',
+            "expected different keys .*, but got 'D1' t",
+        ),
+        ("t", '{"D1": ' + "[" * 100_000 + "]" * 100_000 + "}", "t: expected JSON, but it is nested too deeply"),
         ("e", "essay_id\tessay_set\tessay\tdomain1_score\n1\t3\tText.\thigh\n", "domain1_score: expected a number"),
         (
             "f.jsonl",

@@ -133,7 +133,7 @@ def test_a_comparison_shows_signatures_in_every_format():
         ({"a": ["x"]}, [["x"]], "expected at least two systems, but got 1"),
         ({"a": ["x", "y"], "b": ["x"]}, [["x"], ["y"]], r"b: expected as many rows as a has \(2\), but got 1"),
         ({"a": ["x"], "b": ["y"]}, [["x"], ["y"]], r"references: expected as many rows as a has \(1\), but got 2"),
-        ({"a": ["x"], "b": ["y"]}, None, "wms: row 0: expected a reference or a source, but got none"),
+        ({"a": ["x"], "b": ["y"]}, None, "wms: expected references to compare with, but got none"),
     ],
 )
 def test_systems_that_cannot_be_compared_are_named(systems, references, message):

@@ -43,7 +43,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: wrong.append(f"error in the page: {error}"))
         page.on("dialog", lambda dialog: wrong.append(f"a script of a text ran: {dialog.message}"))
         page.on("request", lambda request: wrong.append(request.url) if _is_elsewhere(request.url) else None)

@@ -101,6 +101,41 @@ def test_a_reader_that_stops_early_ends_the_process_quietly(tmp_path: Path, comm
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        ("metrics >&-", 2, "movers: error: standard output: cannot write it: Bad file descriptor\n"),
+        ("metrics > /dev/full", 2, "movers: error: standard output: cannot write it: No space left on device\n"),
+        ("score wms -p - -r r.txt <&-", 2, "movers: error: -: expected at least one row, but got none\n"),
+        ("options wmd 2>&-", 2, ""),
+        ("score --help", 0, ""),
+        ("score wms -p $'s\\xff.txt' -r $'s\\xff.txt' -o $'o\\xff.txt'", 0, ""),
+        ("explain wms --prediction '木 →' --reference '木' -o $'o\\xff.html'", 0, None),
+    ],
+)
+def test_streams_that_are_closed_full_or_of_another_encoding(
+    tmp_path: Path, command: str, code: int, told: str | None
+) -> None:
+    (tmp_path / "r.txt").write_text("snow\n")
+    (tmp_path / os.fsdecode(b"s\xff.txt")).write_text("snow\n")
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m movers {command}"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr and done.returncode == code
+    assert told is None or done.stderr == told
+
+
+def test_an_interrupt_before_anything_is_imported_ends_the_process_quietly(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt")  # the first that the command line imports
+    done = subprocess.run(
+        [sys.executable, "-m", "movers", "metrics"], capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "movers: interrupted\n")
+
+
 def test_standard_input_may_be_read(files: Files) -> None:
     predictions, references = files()[1], files()[3]
     shell = f"{sys.executable} -m movers score wms -p - -r <(cat {references}) --json < {predictions}"

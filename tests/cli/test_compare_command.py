@@ -84,11 +84,17 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
     [
         (["good.txt"], "expected at least two files of systems' texts, but got 1"),
         (["good.txt", "good.txt"], "expected different files, but got the same one twice"),
-        (["good.txt", "short.txt"], "expected equally many rows, but good.txt has 20 and short.txt has 1"),
+        (
+            ["good.txt", "short.txt", "-r", "refs.txt"],
+            "equally many rows, but good.txt has 20 and short.txt has 1",
+        ),
         (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 20 and short.txt has 1"),
-        (["good.txt", "none.txt"], "none.txt: no such file"),
+        (["good.txt", "none.txt", "-r", "refs.txt"], "none.txt: no such file"),
         (["good.txt", "bad.txt", "--metric", "wmd"], "expected one of wms, sms, "),
-        (["good.txt", "bad.txt"], "compare: wms: row 0: expected a reference"),
+        (["good.txt", "bad.txt"], "wms: expected --references FILE"),
+        (["good.txt", "bad.txt", "--sources", "refs.txt"], "wms: expected --references FILE"),
+        (["good.txt", "bad.txt", "-r", "refs.txt", "--sources", "refs.txt"], "compare: --sources: expected none"),
+        (["good.txt", "bad.txt", "-r", "refs.txt", "-s", "max_cells=30"], "wms: predictions: good.txt: line 1: compar"),
     ],
 )
 def test_what_cannot_be_compared_is_named(

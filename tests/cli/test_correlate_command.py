@@ -113,6 +113,7 @@ def test_plots_are_written_beside_the_table(run: Run, tmp_path: Path) -> None:
         (["--metrics", "wms", "--human", "fluency"], "fluency"),
         (["--metrics", "wms", "--group", "lp"], "'?lp'?"),
         (["--metrics", "wms", "--level", "summary", "--document-field", "no"], "'?no'?"),
+        (["--metrics", "wms[max_cells=9]"], r"wms: graded: text '.+' \('.+'\): comparing \d+ with \d+ units"),
         (["--metrics", "wms", "--where", "genre=opera"], "genre=opera"),
         (["--metrics", "wms", "--resamples", "0"], "n_resamples"),
         (["--metrics", "wms", "--output", "table.png"], "expected a name that ends in .txt or .md or .csv or .json"),

@@ -47,6 +47,8 @@ def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "= 0.5\n" in shown and "n_empty: 1 of 2" in shown
     assert "<h1>Word Mover&#x27;s Similarity</h1>" in target.read_text()
+    assert main(["explain", "wms[max_cells=1]", "--file", str(source), "-o", str(target)]) == 2
+    assert f"error: wms: predictions: {source}: line 1: comparing 2 with 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_an_interrupted_run_says_that_it_can_go_on(
         patch.setattr("movers.encoders.cache.VECTORS.clear", _interrupt_at(3))
         code, out, err = run("score", "wms", *texts)
     assert (code, out) == (130, "")
-    kept = f"movers: finished rows are kept in {output}.partial; go on with --resume\n"
+    kept = f"movers: finished rows are kept in {output}.partial; continue with --resume\n"
     assert err == f"{kept}movers: interrupted\n"
     assert run("score", "wms", *texts, "--resume")[0] == 0
     assert output.read_text().count("\n") == len(ROWS) + 1

@@ -204,6 +204,58 @@ def test_files_that_do_not_fit_are_told(failure: Failure, files: Files, tmp_path
     assert "expected --sources FILE" in failure("score", "wms,reference_free_summary_quality", *files())
 
 
+LARGE = " ".join(str(number) for number in range(100, 140))
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+@pytest.mark.parametrize("kind", [".txt", ".jsonl", ".json", ".csv", ".parquet"])
+def test_a_row_that_is_refused_is_told_as_its_line_of_the_file(
+    failure: Failure, tmp_path: Path, kind: str, workers: list[str]
+) -> None:
+    rows = [{"prediction": text, "reference": "Snow melts."} for text in ["a\nb" if kind == ".csv" else "a", "b"] * 80]
+    rows[101] = {"prediction": LARGE, "reference": LARGE}
+    path = tmp_path / f"rows{kind}"
+    arguments = ["-p", str(path), "-r", str(path)]
+    if kind == ".txt":
+        path.write_text("".join(f"{row['prediction']}\n" for row in rows))
+        (tmp_path / "refs.txt").write_text("".join(f"{row['reference']}\n" for row in rows))
+        arguments[3] = str(tmp_path / "refs.txt")
+    elif kind == ".csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([["prediction", "reference"], *(row.values() for row in rows)])
+    elif kind == ".parquet":
+        table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    else:
+        lines = [json.dumps(row) for row in rows]
+        path.write_text(f"[{', '.join(lines)}]" if kind == ".json" else "\n".join(lines))
+    # A header, and 51 of the 101 rows before take two lines.
+    number = 1 + 101 + 51 + 1 if kind == ".csv" else 102
+    found = failure("score", "wms[max_cells=500]", *arguments, *workers)
+    where = f"{'row' if kind in ('.json', '.parquet') else 'line'} {number}"
+    assert found.startswith(f"wms: predictions: {path}: {where}: comparing 40 with 40 units")
+    if kind == ".csv":
+        assert path.read_text().splitlines()[number - 1].startswith("100 101")
+
+
+def test_a_text_that_is_refused_is_told_as_its_line_whatever_file_it_is_in(
+    failure: Failure, files: Files, tmp_path: Path
+) -> None:
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text("".join(json.dumps({"refs": ["a", text]}) + "\n" for text in ("b", "c", LARGE)))
+    metric = "bertscore_emd[truncation=error,window=30]"
+    found = failure("score", metric, *files()[:4], "-r", lists)
+    assert found.startswith(f"bertscore_emd: references: {lists}: line 3: truncation='error': a text has ")
+    found = failure("score", metric, "-p", lists.with_name("ref.txt"), "-r", files()[1], lists)
+    assert found.startswith(f"bertscore_emd: references: {lists}: line 3: truncation='error': a text has ")
+    path = tmp_path / "long.txt"
+    path.write_text(f"a\n{LARGE}\nb\n")
+    found = failure("score", metric, "-p", path, *files()[2:])
+    assert found.startswith(f"bertscore_emd: predictions: {path}: line 2: truncation='error': a text has ")
+    with pytest.raises(InputError, match=r"^bertscore_emd: references\[1\]\[1\]: truncation='error': a text has "):
+        movers.bertscore_emd(["a", "b"], [["a", "b"], ["c", LARGE]], truncation="error", window=30)
+
+
 def test_the_predictions_themselves_are_no_references(
     failure: Failure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +285,8 @@ def test_the_output_is_no_input(failure: Failure, files: Files) -> None:
         (["--alignment"], "--alignment: expected --json, or --output FILE.jsonl"),
         (["--alignment", "-o", "a.csv"], "--alignment: expected --json, or --output FILE.jsonl"),
         (["--address", "auto"], "--address: expected --engine ray beside it"),
+        (["--sources", "no file"], "score: --sources: expected none, because wms would not read them"),
+        (["--source-column", "a"], "score: --source-column: expected --sources FILE beside it"),
     ],
 )
 def test_options_that_would_do_nothing_are_told(failure: Failure, options: list[str], expected: str) -> None:

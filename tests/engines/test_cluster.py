@@ -97,7 +97,7 @@ def test_the_command_line_writes_the_same_file(tmp_path: Path) -> None:
 
 
 def test_what_a_worker_refuses_is_an_error_with_its_row() -> None:
-    with pytest.raises(InputError, match=r"^wms: row 3: comparing . with . units .* more than max_cells=8;"):
+    with pytest.raises(InputError, match=r"^wms: predictions\[3\]: comparing . with . units .* more than max_cells=8;"):
         score_dataset(
             Dataset.from_dict({"prediction": ["A dog."] * 3 + ["A big red dog"], "reference": ["An old cat sat."] * 4}),
             "wms",

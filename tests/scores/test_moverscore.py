@@ -256,6 +256,22 @@ def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors(slow: Slow) -> 
     assert result["scores"] == result["f1"]
 
 
+def test_the_hard_alignment_compares_cosines_also_of_vectors_that_are_not_scaled(tiny_bert: Any) -> None:
+    options: dict[str, Any] = {"model": tiny_bert, "alignment": "hard", "aggregation": "last"}
+    scaled, plain = (scores(PREDICTIONS[:8], REFERENCES[:8], **options, normalize=value) for value in (True, False))
+    assert max(plain) < 1
+    assert plain == pytest.approx(scaled, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*no mass")
+def test_texts_whose_tokens_all_lack_idf_are_compared_with_equal_weights(tiny_bert: Any) -> None:
+    options: dict[str, Any] = {"model": tiny_bert, "normalize": False, "special_tokens": False, "n_gram": 2}
+    texts = [["a dog the cat", "the cat a dog"], ["the cat a dog", "a dog the cat"]]
+    weighted = scores(*texts, **options, idf="corpus")
+    assert weighted == scores(*texts, **options, weights="uniform")
+    assert max(weighted) < 1
+
+
 def test_equal_texts_align_at_1_and_no_more(tiny_bert: Any) -> None:
     texts = [random_words(count, seed=count) for count in range(3, 23)]
     result = moverscore(texts, texts, model=tiny_bert, alignment="hard", weights="norm", return_alignment=True)

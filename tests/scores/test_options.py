@@ -124,13 +124,13 @@ def test_norwegian_and_regions_are_languages() -> None:
         movers.bertscore_emd(["cat"], ["dog"], lang="english")
 
 
-def test_presets_are_listed_where_there_are_any() -> None:
+def test_presets_are_listed_and_set_defaults() -> None:
     rows = {row.name: row for row in option_rows(find_metric("moverscore").options_class)}
     assert rows["preset"].values == "'paper', 'translation', 'short', None"
     quality = find_metric("reference_free_summary_quality")
-    assert {row.name: row.values for row in option_rows(quality.options_class)}["preset"] == "None"
-    with pytest.raises(InputError, match="preset: expected None, as it has no presets, but got 'paper'"):
-        quality.parse({"preset": "paper"})
+    assert {row.name: row.values for row in option_rows(quality.options_class)}["preset"] == "'paper', None"
+    paper, shipped = (quality.parse(given) for given in ({"preset": "paper"}, {"preset": "paper", "model": "shipped"}))
+    assert [(one.model, one.doc_reduce) for one in (paper, shipped)] == [("paper", "sum"), ("shipped", "sum")]  # type: ignore[attr-defined]
 
 
 def test_an_encoder_that_is_none_is_told_with_metric_and_option(tmp_path: Path) -> None:
