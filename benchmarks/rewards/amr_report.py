@@ -208,7 +208,7 @@ def _costs(results: Results, section: Section) -> list[str]:
 
 
 def draw_curves(results: Results, section: Section, path: Path) -> None:
-    """BLEU (Fig. 1), F_cont and F_disc on validation pairs by step, means over the seeds that all drawn systems have."""
+    """BLEU (Fig. 1), F_cont and F_disc on validation pairs by step, means over seeds that all systems have."""
     from matplotlib.figure import Figure
 
     drawn = {name for name, _ in results} - {"start"}
