@@ -208,14 +208,16 @@ def _costs(results: Results, section: Section) -> list[str]:
 
 
 def draw_curves(results: Results, section: Section, path: Path) -> None:
-    """BLEU (Fig. 1), F_cont and F_disc on validation pairs by step, means over seeds."""
+    """BLEU (Fig. 1), F_cont and F_disc on validation pairs by step, means over seeds that all systems have."""
     from matplotlib.figure import Figure
 
+    drawn = {name for name, _ in results} - {"start"}
+    seeds = {seed for _, seed in results if all((name, seed) in results for name in drawn)}
     figure = Figure(figsize=(15, 4.2), layout="constrained")
     panels = figure.subplots(1, len(METRICS))
     for axes, metric, label in zip(panels, METRICS, ("BLEU", "F_cont", "F_disc"), strict=True):
         for system, title in section.titles.items():
-            curves = [result["curve"] for (name, _), result in results.items() if name == system != "start"]
+            curves = [results[system, seed]["curve"] for seed in sorted(seeds)] if system in drawn else []
             if curves:
                 values = np.mean([[entry[metric] for entry in curve] for curve in curves], axis=0)
                 style = "--" if system in section.more or system == "xent" else "-"
