@@ -87,7 +87,7 @@ def test_an_unreachable_model_is_told_within_seconds(files: Files) -> None:
         HF_ENDPOINT="http://127.0.0.1:9",
     )  # fmt: skip
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "nobody/no-such-model" in done.stderr
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120  # no long series of retries
 
 
 @pytest.mark.parametrize(

@@ -411,7 +411,7 @@ begin = time.perf_counter()
 try:
     movers.load_encoder("no-such/encoder", device="cpu")
 except movers.InputError as error:
-    print(str(error).count("\\n"), "the Hub cannot be reached" in str(error), time.perf_counter() - begin < 30)
+    print(str(error).count("\\n"), "the Hub cannot be reached" in str(error), time.perf_counter() - begin < 120)
 """
     # A port that nothing listens on.
     online = {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
