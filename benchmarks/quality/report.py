@@ -190,6 +190,22 @@ def likelihood(result: dict[str, Any]) -> list[str]:
             [[name, *(number(cell["spearman"]) for cell in cells.values())] for name, cells in own.items()],
         ),
         *left_out(result),
+        *part_of_rows(load("likelihood_part")),
+    ]
+
+
+def part_of_rows(result: dict[str, Any] | None) -> list[str]:
+    """Both rules on the rows of a run that was stopped, beside the score without the model on the same rows."""
+    if result is None:
+        return []
+    part = ", ".join(f"{name} {few:,} of {all_:,}" for name, (few, all_) in result["rows"].items())
+    columns, sets, _ = mean_of(result["table"], "score")
+    means = f"mean of 12 columns {number(columns)}, mean of 4 sets {number(sets)}"
+    return [
+        f"On a part of the rows ({part}), with likelihoods in float32. {left_out(result)[0]}",
+        *left_out(result)[1:-1],
+        f"- without the model, on these rows: {means}.",
+        "",
     ]
 
 
