@@ -229,11 +229,14 @@ def _hook(metric: str) -> Any:
 
 
 def call_hook(metric: str, rows: Rows, draw: Draw) -> None:
-    """`compute_metrics` with the ids of the texts, and ids that no tokenizer made."""
+    """`compute_metrics` with the ids of the texts, and ids that no tokenizer made; labels beyond its own are refused."""
     tokenizer = tiny_tokenizer_once()
-    size = len(tokenizer)
+    limits = len(tokenizer) + 5, len(tokenizer)
     ids = [
-        [tokenizer(a)["input_ids"][:40] + [draw.choice([-100, -1, 0, draw.randrange(size + 5)])] for a in pair]
+        [
+            tokenizer(text)["input_ids"][:40] + [draw.choice([-100, -1, 0, draw.randrange(limit)])]
+            for text, limit in zip(pair, limits, strict=True)
+        ]
         for pair in rows
     ]
     width = max(len(side) for pair in ids for side in pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,13 +95,16 @@ def test_pages_are_served_to_this_machine_by_default(
         )
 
     monkeypatch.setattr("movers.serve.all_metrics_page", page)
-    assert run("serve", "--metrics", "wms,sms", "--port", 7001)[0] == 0
-    assert run("serve", "--host", "0.0.0.0")[0] == 0
+    with socket.socket() as probe:
+        probe.bind(("0.0.0.0", 0))
+        port = probe.getsockname()[1]
+    assert run("serve", "--metrics", "wms,sms", "--port", port)[0] == 0
+    assert run("serve", "--host", "0.0.0.0", "--port", port)[0] == 0
     (first, options), (second, others) = served
     assert (first, options["server_name"], options["server_port"], options["share"]) == (
         ["wms", "sms"],
         "127.0.0.1",
-        7001,
+        port,
         False,
     )
     assert (second, others["server_name"]) == (None, "0.0.0.0")
@@ -110,8 +114,6 @@ def test_pages_are_served_to_this_machine_by_default(
 
 def test_a_port_in_use_is_told(failure: Failure) -> None:
     pytest.importorskip("gradio", reason="gradio is in the extra `demo`")
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
