@@ -229,7 +229,7 @@ def _hook(metric: str) -> Any:
 
 
 def call_hook(metric: str, rows: Rows, draw: Draw) -> None:
-    """`compute_metrics` with the ids of the texts, and ids that no tokenizer made; labels beyond its own are refused."""
+    """`compute_metrics` with the ids of the texts, and ids that no tokenizer made (as labels they are refused)."""
     tokenizer = tiny_tokenizer_once()
     limits = len(tokenizer) + 5, len(tokenizer)
     ids = [
