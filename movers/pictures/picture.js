@@ -145,7 +145,6 @@
 
   function startAll() {
     document.querySelectorAll(".movers .panel").forEach(start);
-    performance.mark("movers-drawn");
     if (window.parent !== window) {
       const tell = () => window.parent.postMessage({ moversHeight: document.body.offsetHeight + 2 }, "*");
       new ResizeObserver(tell).observe(document.body);
