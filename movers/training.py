@@ -16,7 +16,7 @@ import platform
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-__all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "draw_curve",
-           "environment", "fit", "seeded", "written_folder"]  # fmt: skip
+__all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "claimed_folder",
+           "draw_curve", "environment", "fit", "seeded", "written_folder"]  # fmt: skip
 
 Curve = list[dict[str, float]]
 Item = TypeVar("Item")
@@ -125,6 +125,22 @@ def claim_folder(command: str, output: Path, options: Mapping[str, object], data
             "choose another folder or remove this one"
         )
     return path.parent
+
+
+@contextmanager
+def claimed_folder(command: str, output: Path, options: Mapping[str, object], data: str) -> Iterator[Path]:
+    """`claim_folder`, given up again by an `InputError` before anything was computed: a corrected call may have it."""
+    existed = output.exists()
+    work = claim_folder(command, output, options, data)
+    try:
+        yield work
+    except InputError:
+        if [item.name for item in work.iterdir()] == ["run.json"]:
+            (work / "run.json").unlink()
+            for folder in (work,) if existed else (work, output):
+                with suppress(OSError):  # somebody else's file is in it
+                    folder.rmdir()
+        raise
 
 
 @contextmanager

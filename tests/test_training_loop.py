@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from movers import io
 from movers.errors import InputError
-from movers.training import Checkpoint, LoopOptions, best_entry, claim_folder, draw_curve, fit, seeded
+from movers.training import Checkpoint, LoopOptions, best_entry, claim_folder, claimed_folder, draw_curve, fit, seeded
 
 Sample = tuple[list[float], float]
 LOOP = LoopOptions(epochs=4, patience=4, batch=8, rate=0.05, seed=3)
@@ -166,6 +166,23 @@ def test_a_folder_of_another_run_is_refused(options: dict[str, int], data: str, 
     assert claim_folder("train line", tmp_path, {"seed": 1}, "d") == tmp_path / "work"
     with pytest.raises(InputError, match=message):
         claim_folder("train line", tmp_path, options, data)
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_mistake_before_anything_was_computed_gives_the_folder_up(existed: bool, tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    if existed:
+        output.mkdir()
+    with pytest.raises(InputError, match="mistyped"), claimed_folder("train line", output, {"seed": 1}, "d"):
+        raise InputError("mistyped")
+    assert output.exists() == existed and not (output / "work").exists()
+    with claimed_folder("train line", output, {"seed": 2}, "d") as work:
+        (work / "state").write_text("an hour of work")
+    with pytest.raises(InputError, match="late"), claimed_folder("train line", output, {"seed": 2}, "d"):
+        raise InputError("late")
+    assert (work / "state").read_text() == "an hour of work"
+    with pytest.raises(InputError, match="other seed"), claimed_folder("train line", output, {"seed": 1}, "d"):
+        pass
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -98,15 +98,15 @@ def tune(
     if validation is not None and (validation.labels, validation.bounds) != (data.labels, data.bounds):
         raise InputError(f"{COMMAND}: validation: expected the labels, or the range of scores, of the training data")
     digest = data.digest if validation is None else f"{data.digest}+{validation.digest}"
-    work = training.claim_folder(COMMAND, Path(output), asdict(options), digest)
-    if validation is None:
-        train, held = split_off(data.pairs, options.held_out, options.seed)
-    else:
-        train, held = list(data.pairs), list(validation.pairs)
-    with training.seeded(options.seed):
-        learner = PairLearner(options, train, held, len(data.labels), device)
-        checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
-        curve = training.fit(COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress)
+    with training.claimed_folder(COMMAND, Path(output), asdict(options), digest) as work:
+        if validation is None:
+            train, held = split_off(data.pairs, options.held_out, options.seed)
+        else:
+            train, held = list(data.pairs), list(validation.pairs)
+        with training.seeded(options.seed):
+            learner = PairLearner(options, train, held, len(data.labels), device)
+            checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
+            curve = training.fit(COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress)
     record: TuningRecord = {
         "data": {"digest": digest, "train": len(train), "validation": len(held), "unlabelled": data.unlabelled,
                  "cut": learner.cut, "sources": [dict(source) for source in sources]},

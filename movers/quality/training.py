@@ -129,16 +129,16 @@ def train(
     if len(pairs) < 10:
         raise InputError(f"{_COMMAND}: data: expected at least 10 documents, but got {len(pairs)}")
     output, digest = Path(output), data_digest(pairs)
-    work = training.claim_folder(_COMMAND, output, asdict(options), digest)
-    split = split_pairs(pairs, options.lang)
-    sides = split_rows(pairs, options.seed)
-    samples = draw_samples(split, sides, options) if options.head != "aspects" else {}
-    with training.seeded(options.seed):
-        learner = build_learner(options, split, sides, samples, Path(vectors or work / "vectors"), progress)
-        checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
-        curve = training.fit(  # type: ignore[misc]
-            _COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress
-        )
+    with training.claimed_folder(_COMMAND, output, asdict(options), digest) as work:
+        split = split_pairs(pairs, options.lang)
+        sides = split_rows(pairs, options.seed)
+        samples = draw_samples(split, sides, options) if options.head != "aspects" else {}
+        with training.seeded(options.seed):
+            learner = build_learner(options, split, sides, samples, Path(vectors or work / "vectors"), progress)
+            checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
+            curve = training.fit(  # type: ignore[misc]
+                _COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress
+            )
     return save_model(
         output,
         learner.module,

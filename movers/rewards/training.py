@@ -261,21 +261,22 @@ def train_reward(
     if len(pairs) < 10:
         raise InputError(f"{_COMMAND}: data: expected at least 10 pairs, but got {len(pairs)}")
     output = Path(output)
-    work = training.claim_folder(_COMMAND, output, {**asdict(options), "model": str(model)}, data_digest(pairs))
-    sides = {name: [pairs[row] for row in rows] for name, rows in split_rows(pairs, _SPLIT_SEED).items()}
-    generator = load_generator(model, options.prompt_tokens, options.new_tokens)
-    judge = _Judge(options.reward, generator)
-    begin, end = options.weight, options.weight if options.final_weight is None else options.final_weight
-    learner = _Learner(generator, judge, sides, options, (begin, end))
-    outputs = {"before": _held_out(learner, work / "before.json")}
-    curves = {}
-    if options.mle_epochs:
-        first = replace(options, epochs=options.mle_epochs, rate=options.mle_rate or options.rate)
-        likelihood = replace(learner, options=first, weights=None)
-        curves["likelihood"] = _fit(likelihood, first, work / "likelihood.safetensors", progress)
-        outputs["likelihood"] = _held_out(learner, work / "likelihood.json")
-    curves["reward"] = _fit(learner, options, work / "reward.safetensors", progress)
-    outputs["reward"] = _held_out(learner, work / "reward.json")
+    settings = {**asdict(options), "model": str(model)}
+    with training.claimed_folder(_COMMAND, output, settings, data_digest(pairs)) as work:
+        sides = {name: [pairs[row] for row in rows] for name, rows in split_rows(pairs, _SPLIT_SEED).items()}
+        generator = load_generator(model, options.prompt_tokens, options.new_tokens)
+        judge = _Judge(options.reward, generator)
+        begin, end = options.weight, options.weight if options.final_weight is None else options.final_weight
+        learner = _Learner(generator, judge, sides, options, (begin, end))
+        outputs = {"before": _held_out(learner, work / "before.json")}
+        curves = {}
+        if options.mle_epochs:
+            first = replace(options, epochs=options.mle_epochs, rate=options.mle_rate or options.rate)
+            likelihood = replace(learner, options=first, weights=None)
+            curves["likelihood"] = _fit(likelihood, first, work / "likelihood.safetensors", progress)
+            outputs["likelihood"] = _held_out(learner, work / "likelihood.json")
+        curves["reward"] = _fit(learner, options, work / "reward.safetensors", progress)
+        outputs["reward"] = _held_out(learner, work / "reward.json")
     record: Record = {
         "model": Path(model).name,
         "options": asdict(options),
