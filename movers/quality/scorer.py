@@ -32,7 +32,7 @@ from movers.texts import is_visible
 
 if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
-    from movers.quality.lm import LanguageModel
+    from movers.quality.lm import LanguageModel, Likelihood
     from movers.weights import Corpus
 
 __all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors", "pair_likelihoods",
@@ -217,17 +217,17 @@ def _placed(model: QualityModel, device: str | None, dtype: str) -> CrossEncoder
     return model.module.placed(device, dtype)
 
 
-def pair_likelihoods(lm: LanguageModel, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[float | None]:
-    """Geometric mean of the probabilities of each summary's tokens, None if it or its document is blank."""
+def pair_likelihoods(lm: LanguageModel, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[Likelihood | None]:
+    """Likelihood of each summary, None if it or its document is blank."""
     places: dict[tuple[str, ...], list[int]] = {}
     for place, (summary, document) in enumerate(pairs):
         if not summary.blank and not document.blank:
             places.setdefault(document.units, []).append(place)
-    found: list[float | None] = [None] * len(pairs)
+    found: list[Likelihood | None] = [None] * len(pairs)
     for document_units, own in places.items():
-        values = lm.log_likelihoods(" ".join(document_units), [" ".join(pairs[place][0].units) for place in own])
+        values = lm.likelihoods(" ".join(document_units), [" ".join(pairs[place][0].units) for place in own])
         for place, value in zip(own, values, strict=True):
-            found[place] = float(np.exp(value.mean()))
+            found[place] = value
     return found
 
 
@@ -235,7 +235,7 @@ def compare_vectors(
     model: QualityModel,
     pairs: Sequence[tuple[TextVectors, TextVectors]],
     aligned: bool = False,
-    likelihoods: Sequence[float | None] | None = None,
+    likelihoods: Sequence[Likelihood | None] | None = None,
 ) -> list[Comparison]:
     """(summary, document) pairs, all in one pass of the network: it takes as long for one pair as for many.
 

@@ -13,7 +13,7 @@ import transformers
 from movers import InputError
 from movers import reference_free_summary_quality as quality
 from movers.encoders import embedded
-from movers.quality.lm import LanguageModel, load_lm
+from movers.quality.lm import LanguageModel, Likelihood, load_lm, new_tokens
 from tests.tiny import tiny_model, tiny_tokenizer
 
 DOCUMENT = "the old man sells a red box online. the big dog runs in the snow."
@@ -122,25 +122,52 @@ def test_a_likelier_summary_scores_higher(folders: dict[str, str], monkeypatch: 
     found = {}
     for name, value in values.items():
         monkeypatch.setattr(
-            LanguageModel, "log_likelihoods", lambda self, d, s, value=value: [np.full(4, value) for _ in s]
+            LanguageModel,
+            "likelihoods",
+            lambda self, d, s, value=value: [Likelihood(np.exp(value), np.exp(value))] * len(s),
         )
         found[name] = quality(["The dog runs."], [DOCUMENT], lm=folders["causal"], device="cpu")
     assert found["high"]["scores"] > found["low"]["scores"]
     assert found["high"]["likelihood"] == pytest.approx([np.exp(-1)])
 
 
-def test_the_likelihood_is_in_every_aspect_and_coverage_counts_four_times(
+def test_the_likelihood_is_a_third_of_every_aspect_and_coverage_counts_twice(
     folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LanguageModel, "log_likelihoods", lambda self, d, s: [np.full(4, -2.0) for _ in s])
+    monkeypatch.setattr(LanguageModel, "likelihoods", lambda self, d, s: [Likelihood(0.3, 0.1)] * len(s))
     summary = "The dog runs. The dog runs in a box."
     alone = quality([summary], [DOCUMENT], device="cpu", return_alignment=True)
     found = quality([summary], [DOCUMENT], device="cpu", lm=folders["causal"])
     for name in ("faithfulness", "coverage", "fluency"):
-        assert found[name] == pytest.approx([alone[name][0] ** 0.85 * np.exp(-2.0) ** 0.15])
-    rest = alone["scores"][0] / (alone["faithfulness"][0] * alone["coverage"][0] * alone["fluency"][0]) ** (1 / 3)
-    mean = (found["faithfulness"][0] * found["coverage"][0] ** 4 * found["fluency"][0]) ** (1 / 6)
+        assert found[name] == pytest.approx([np.cbrt(alone[name][0] ** 2 * 0.1**0.2)])
+    faithfulness, coverage, fluency = (alone[name][0] for name in ("faithfulness", "coverage", "fluency"))
+    rest = alone["scores"][0] / (faithfulness * coverage * fluency) ** (1 / 3)
+    mean = (found["faithfulness"][0] * found["coverage"][0] ** 2 * found["fluency"][0]) ** (1 / 4)
     assert found["scores"] == pytest.approx([mean * rest]) and 0 < rest < 1
+    # the same, written out: the likelihood has the place of half of faithfulness and fluency
+    replaced = ((faithfulness * fluency) ** 0.5 * coverage * 0.1**0.2) ** (1 / 3)
+    assert found["scores"] == pytest.approx([replaced * rest])
+    assert found["likelihood"] == [0.3]  # all tokens, as in BARTScore
+
+
+def test_repeated_tokens_are_left_out_of_what_the_aspects_read(folders: dict[str, str]) -> None:
+    lm = load_lm(folders["causal"], "cpu")
+    once, twice = "the dog runs in the snow.", "the dog runs in the snow. the dog runs in the snow."
+    ids = ids_of(lm, twice, False)
+    half = len(ids) // 2
+    assert new_tokens(ids).tolist() == [True] * (half + 2) + [False] * (half - 2)
+    values = lm.log_likelihoods(DOCUMENT, [once, twice])
+    found = lm.likelihoods(DOCUMENT, [once, twice])
+    assert found[0].whole == found[0].new == pytest.approx(np.exp(values[0].mean()))
+    assert found[1].whole == pytest.approx(np.exp(values[1].mean()))
+    assert found[1].new == pytest.approx(np.exp(values[1][: half + 2].mean()))
+
+
+@pytest.mark.parametrize("ids", [[], [4], [4, 4], [4, 4, 4, 4, 4], [1, 2, 3, 1, 2, 4, 1, 2, 3]])
+def test_a_token_is_new_unless_its_run_of_three_stood_before(ids: list[int]) -> None:
+    before = [[tuple(ids[place : place + 3]) for place in range(end - 3)] for end in range(1, len(ids) + 1)]
+    slow = [end < 3 or tuple(ids[end - 3 : end]) not in before[end - 1] for end in range(1, len(ids) + 1)]
+    assert new_tokens(ids).tolist() == slow
 
 
 @pytest.mark.parametrize("kind", ["encoder", "masked"])
