@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 #: How often judgements were printed while the design was made: tables of single features (3 times), sums of features,
 #: forms of faithfulness, of fluency (2), of coverage and score (4), the constants, the finished formulas (5).
 LOOKS = 17
-#: The set that chose nothing.
+#: The set that chose nothing of the metric without a language model.
 UNSEEN = "QAGS-XSum"
 #: How many combinations of features, forms and weights those tables held.
 SETTINGS = 1850
