@@ -21,7 +21,9 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from people import JudgedSet, Values, agreement, judged_sets, main_value, measure_set
@@ -32,8 +34,11 @@ from movers.quality.aspects import ASPECTS, LIKELIHOOD_SCALE, REPLACED
 from movers.quality.lm import SMALL, Likelihood, load_lm
 from movers.quality.units import split_units
 
+Candidate = TypeVar("Candidate")
 #: Shares of faithfulness and fluency in the score that the likelihood may replace.
 CANDIDATES = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Weights of the likelihood and times that coverage counts, in the family without that bound.
+FREE = tuple(product((0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5), (1, 2, 4, 8)))
 #: The metric's scale of the likelihood, and others to compare with.
 SCALES = (LIKELIHOOD_SCALE, 0.1, 0.15, 0.25, 0.3)
 #: How often judgements beside likelihoods were printed: the weight 0.3, weights of score and aspects, forms that level
@@ -123,29 +128,34 @@ def with_likelihood(of: Mapping[str, Values], replaced: float, scale: float = LI
     return {"score": score, **{name: of[name] ** (1 - share) * likelihood**share for name in ASPECTS}}
 
 
+def with_free_weight(of: Mapping[str, Values], weight: float, times: int) -> Values:
+    """Scores if the likelihood is any share of every aspect, and coverage counts any number of times."""
+    found = {name: of[name] ** (1 - weight) * of["_new"] ** weight for name in ASPECTS}
+    mean = (found["faithfulness"] * found["coverage"] ** times * found["fluency"]) ** (1 / (2 + times))
+    return mean * (1 - of["_repeated"]) * of["_brevity"]
+
+
 def leave_one_out(
-    sets: Sequence[JudgedSet], values: Sequence[Mapping[str, Values]], scale: float
+    sets: Sequence[JudgedSet], scores: Mapping[Candidate, Sequence[Values]]
 ) -> dict[str, dict[str, object]]:
-    """For each set what the others choose to replace, and what it gives; under "all", what all choose."""
+    """For each set what the others choose of the candidates, and what it gives; under "all", what all choose."""
     table = {
-        (candidate, one.name): main_value(one, with_likelihood(of, candidate, scale)["score"])
-        for candidate in CANDIDATES
-        for one, of in zip(sets, values, strict=True)
+        (candidate, one.name): main_value(one, of)
+        for candidate, own in scores.items()
+        for one, of in zip(sets, own, strict=True)
     }
     families: dict[str, list[str]] = {}  # sets of the same texts are left out together
     for one in sets:
         families.setdefault(one.name.split(",")[0], []).append(one.name)
 
-    def choice(left_out: str | None) -> float:
+    def choice(left_out: str | None) -> Candidate:
         kept = [names for family, names in families.items() if family != left_out]
-        return max(
-            CANDIDATES, key=lambda one: np.mean([np.mean([table[one, name] for name in names]) for names in kept])
-        )
+        return max(scores, key=lambda one: np.mean([np.mean([table[one, name] for name in names]) for names in kept]))
 
-    found: dict[str, dict[str, object]] = {"all": {"replaced": choice(None)}}
+    found: dict[str, dict[str, object]] = {"all": {"chosen": choice(None)}}
     for one in sets:
         chosen = choice(one.name.split(",")[0])
-        found[one.name] = {"replaced": chosen, "columns": len(one.columns), "value": table[chosen, one.name]}
+        found[one.name] = {"chosen": chosen, "columns": len(one.columns), "value": table[chosen, one.name]}
     return found
 
 
@@ -180,7 +190,13 @@ def main() -> None:
             "candidates": CANDIDATES,
             "rows": {one.name: [len(part.pairs), len(one.pairs)] for one, part in zip(sets, parts, strict=True)},
             "table": {part.name: agreement(part, of) for part, of in zip(parts, shown, strict=True)},
-            "left_out": {str(scale): leave_one_out(parts, values, scale) for scale in SCALES},
+            "left_out": {
+                str(scale): leave_one_out(
+                    parts, {one: [with_likelihood(of, one, scale)["score"] for of in values] for one in CANDIDATES}
+                )
+                for scale in SCALES
+            },
+            "free": leave_one_out(parts, {one: [with_free_weight(of, *one) for of in values] for one in FREE}),
         },
     )
 

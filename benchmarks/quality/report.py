@@ -177,7 +177,7 @@ def likelihood(result: dict[str, Any]) -> list[str]:
     rest = f" **Only rows whose likelihood has been found count**: {', '.join(lacking)}." if lacking else ""
     shipped = result["left_out"][str(result["scale"])]
     others = [
-        [number(float(scale), 2), *left_out_means(of), number(of["all"]["replaced"], 2)]
+        [number(float(scale), 2), *left_out_means(of), number(of["all"]["chosen"], 2)]
         for scale, of in sorted(result["left_out"].items())
     ]
     return [
@@ -202,11 +202,12 @@ def likelihood(result: dict[str, Any]) -> list[str]:
         "",
         *table_of(
             ["set left out", "replaced", "score on it"],
-            [[name, number(of["replaced"], 2), number(of["value"])] for name, of in shipped.items() if name != "all"],
+            [[name, number(of["chosen"], 2), number(of["value"])] for name, of in shipped.items() if name != "all"],
         ),
         means_of_left_out(shipped).capitalize()
-        + f" All sets together choose {number(shipped['all']['replaced'], 2)}. When the weight of the likelihood was "
-        "not bound to what it replaces, the same procedure gave 0.337 and 0.409.",
+        + f" All sets together choose {number(shipped['all']['chosen'], 2)}. If the weight of the likelihood "
+        "is not bound to what it replaces (any share of every aspect, with coverage counted up to eight times), the "
+        f"same procedure gives {' and '.join(left_out_means(result['free']))}.",
         "",
         *scale_of(load("scale")),
         "Had the scale been another, each set by what the others chose:",
@@ -223,8 +224,7 @@ def scale_of(result: dict[str, Any] | None) -> list[str]:
         "The scale comes from texts without judgements: medians over summaries that people wrote for "
         f"{result['documents']} documents of the training corpora. The power of the likelihood that gives the median "
         + " and ".join(f"{name} is {number(value)}" for name, value in result["scales"].items())
-        + f", in the mean {number(result['scale'])}; other ways to match them (least squares over true and spoiled "
-        "summaries) gave up to 0.29.",
+        + f", in the mean {number(result['scale'])}.",
         "",
         *table_of(["", "faithfulness", "fluency", "likelihood, no repeats"], rows),
     ]
