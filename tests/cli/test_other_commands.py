@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import movers
-from movers.cli import main
+from movers.cli import listing, main
 from movers.cli.demo import example, flow_lines
 from movers.registry import METRICS
 
@@ -27,6 +27,18 @@ def test_metrics_and_options_are_listed(run: Run, failure: Failure) -> None:
     found = {line.split("  ")[0] for line in out.splitlines()}
     assert {"variant='v1'", "n_gram=1", "multi_ref='mean'", "model='all-MiniLM-L6-v2'"} <= found
     assert "did you mean 'moverscore'" in failure("options", "movescore")
+
+
+def test_on_a_terminal_descriptions_are_wrapped_below_each_other(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, plain, _ = run("options", "wms")
+    monkeypatch.setattr(listing, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setenv("COLUMNS", "70")
+    _, wrapped, _ = run("options", "wms")
+    assert max(map(len, plain.splitlines())) > 70 >= max(map(len, wrapped.splitlines()))
+    assert wrapped.split() == plain.split()
+    column = plain.splitlines()[0].index("  ") + 2
+    continued = [line for line in wrapped.splitlines() if line.startswith(" " * column)]
+    assert continued and len(wrapped.splitlines()) - len(continued) == len(plain.splitlines())
 
 
 def test_a_baseline_is_printed_or_written(run: Run, failure: Failure, tmp_path: Path) -> None:
