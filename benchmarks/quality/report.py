@@ -293,8 +293,8 @@ def main() -> None:
     if (found := load("table1")) is not None:
         note = (
             "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one "
-            "negative sample per document, RMSProp, patience 3. The paper had 30,000 documents; here they are counted "
-            "in the table. The frozen cross-encoder is weak because its transformer learned from single texts: unless "
+            "negative sample per document, RMSProp, patience 3 (fine-tuned: at most five epochs). The paper had 30,000 "
+            "documents; here they are counted in the table. The frozen cross-encoder is weak because its transformer learned from single texts: unless "
             "it is fine-tuned, its first vector says little about whether two texts belong together."
         )
         lines += designs(found, "Cross pairs, by encoder and head (Table 1)", ["cross"], note)
@@ -304,7 +304,10 @@ def main() -> None:
             "unless the row says otherwise; one model for each kind of mutation."
         )
         lines += designs(found, "Mutations (Table 2)", ["add", "delete", "replace"], note)
-    note = "Accuracy on cross pairs of the test side of each domain."
+    note = (
+        "Accuracy on cross pairs of the test side of each domain; for the fine-tuned cross-encoder, of 1,200 documents of "
+        "news and 600 of the others."
+    )
     lines += plain("table3", "Other domains (Table 3)", note)
     note = "Accuracy on cross pairs of the same held-out news documents, by the number of other documents trained on."
     lines += plain("table4", "Size of the training set (Table 4)", note)
