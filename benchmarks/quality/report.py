@@ -294,8 +294,9 @@ def main() -> None:
         note = (
             "Accuracy on the test side (10 % of the documents, one cross pair each), trained as in the paper: one "
             "negative sample per document, RMSProp, patience 3 (fine-tuned: at most five epochs). The paper had 30,000 "
-            "documents; here they are counted in the table. The frozen cross-encoder is weak because its transformer learned from single texts: unless "
-            "it is fine-tuned, its first vector says little about whether two texts belong together."
+            "documents; here they are counted in the table. The frozen cross-encoder is weak because its transformer "
+            "learned from single texts: unless it is fine-tuned, its first vector says little about whether two texts "
+            "belong together."
         )
         lines += designs(found, "Cross pairs, by encoder and head (Table 1)", ["cross"], note)
     if (found := load("table2")) is not None:
@@ -305,8 +306,8 @@ def main() -> None:
         )
         lines += designs(found, "Mutations (Table 2)", ["add", "delete", "replace"], note)
     note = (
-        "Accuracy on cross pairs of the test side of each domain; for the fine-tuned cross-encoder, of 1,200 documents of "
-        "news and 600 of the others."
+        "Accuracy on cross pairs of the test side of each domain; for the fine-tuned cross-encoder, of 1,200 documents "
+        "of news and 600 of the others."
     )
     lines += plain("table3", "Other domains (Table 3)", note)
     note = "Accuracy on cross pairs of the same held-out news documents, by the number of other documents trained on."
