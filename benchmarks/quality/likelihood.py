@@ -23,10 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
-from people import JudgedSet, Values, agreement, judged_sets, main_value, measure_set
+from people import JudgedSet, Values, agreement, judged_sets, leave_one_out, measure_set
 from quality_common import Library, save, work_folder
 
 from movers.io import progress_bar
@@ -34,7 +33,6 @@ from movers.quality.aspects import ASPECTS, LIKELIHOOD_SCALE, REPLACED
 from movers.quality.lm import SMALL, Likelihood, load_lm
 from movers.quality.units import split_units
 
-Candidate = TypeVar("Candidate")
 #: Shares of faithfulness and fluency in the score that the likelihood may replace.
 CANDIDATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Weights of the likelihood and times that coverage counts, in the family without that bound.
@@ -133,30 +131,6 @@ def with_free_weight(of: Mapping[str, Values], weight: float, times: int) -> Val
     found = {name: of[name] ** (1 - weight) * of["_new"] ** weight for name in ASPECTS}
     mean = (found["faithfulness"] * found["coverage"] ** times * found["fluency"]) ** (1 / (2 + times))
     return mean * (1 - of["_repeated"]) * of["_brevity"]
-
-
-def leave_one_out(
-    sets: Sequence[JudgedSet], scores: Mapping[Candidate, Sequence[Values]]
-) -> dict[str, dict[str, object]]:
-    """For each set what the others choose of the candidates, and what it gives; under "all", what all choose."""
-    table = {
-        (candidate, one.name): main_value(one, of)
-        for candidate, own in scores.items()
-        for one, of in zip(sets, own, strict=True)
-    }
-    families: dict[str, list[str]] = {}  # sets of the same texts are left out together
-    for one in sets:
-        families.setdefault(one.name.split(",")[0], []).append(one.name)
-
-    def choice(left_out: str | None) -> Candidate:
-        kept = [names for family, names in families.items() if family != left_out]
-        return max(scores, key=lambda one: np.mean([np.mean([table[one, name] for name in names]) for names in kept]))
-
-    found: dict[str, dict[str, object]] = {"all": {"chosen": choice(None)}}
-    for one in sets:
-        chosen = choice(one.name.split(",")[0])
-        found[one.name] = {"chosen": chosen, "columns": len(one.columns), "value": table[chosen, one.name]}
-    return found
 
 
 def main() -> None:

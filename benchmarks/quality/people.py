@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from movers.quality.joins import JoinNetwork
 from movers.quality.model import load_model
 
 Values = NDArray[np.float64]
+Candidate = TypeVar("Candidate")
 #: How often judgements were printed while the design was made: tables of single features (3 times), sums of features,
 #: forms of faithfulness, of fluency (2), of coverage and score (4), the constants, the finished formulas (5).
 LOOKS = 17
@@ -141,40 +143,42 @@ def main_value(judged_set: JudgedSet, values: Values) -> float:
 
 
 def leave_one_out(
-    sets: Sequence[JudgedSet], values: Sequence[Mapping[str, Values]], exponents: Sequence[float]
-) -> dict[str, object]:
-    """Choose constants by the mean over all sets but one, and test on that one.
+    sets: Sequence[JudgedSet], scores: Mapping[Candidate, Sequence[Values]]
+) -> dict[str, dict[str, object]]:
+    """For each set what the others choose of the candidates, and what it gives; under "all", what all choose."""
+    table = {
+        (candidate, one.name): main_value(one, of)
+        for candidate, own in scores.items()
+        for one, of in zip(sets, own, strict=True)
+    }
+    families: dict[str, list[str]] = {}  # sets of the same texts are left out together
+    for one in sets:
+        families.setdefault(one.name.split(",")[0], []).append(one.name)
 
-    Chosen are how sharp fluency is, how dear repetition is, and the exponent of coverage among the given ones. Sets of
-    the same texts are left out together.
-    """
-    settings = list(product((2.0, 4.0, 6.0), (1 / 3, 2 / 3, 1.0, 4 / 3), exponents))
-    table = {}
-    for sharpness, cost, exponent in settings:
-        for judged_set, of in zip(sets, values, strict=True):
-            mean = (of["faithfulness"] * of["coverage"] ** exponent * of["fluency"] ** (sharpness / 6)) ** (1 / 3)
-            table[sharpness, cost, exponent, judged_set.name] = main_value(
-                judged_set, mean * (1 - of["_repeated"]) ** cost * of["_brevity"]
-            )
-    out: dict[str, object] = {}
-    for judged_set in sets:
-        group = judged_set.name.split(",")[0]
-        kept: dict[str, list[str]] = {}
-        for one in sets:
-            if one.name.split(",")[0] != group:
-                kept.setdefault(one.name.split(",")[0], []).append(one.name)
-        best = max(
-            settings,
-            key=lambda setting: np.mean([np.mean([table[(*setting, n)] for n in names]) for names in kept.values()]),
-        )
-        out[judged_set.name] = {
-            "sharpness": best[0],
-            "repetition": best[1],
-            "coverage": best[2],
-            "columns": len(judged_set.columns),
-            "value": table[(*best, judged_set.name)],
-        }
-    return out
+    def choice(left_out: str | None) -> Candidate:
+        kept = [names for family, names in families.items() if family != left_out]
+        return max(scores, key=lambda one: np.mean([np.mean([table[one, name] for name in names]) for names in kept]))
+
+    found: dict[str, dict[str, object]] = {"all": {"chosen": choice(None)}}
+    for one in sets:
+        chosen = choice(one.name.split(",")[0])
+        found[one.name] = {"chosen": chosen, "columns": len(one.columns), "value": table[chosen, one.name]}
+    return found
+
+
+def with_constants(of: Mapping[str, Values], sharpness: float, repetition: float, coverage: float) -> Values:
+    """Scores if fluency is so sharp, and repetition and coverage have these exponents; shipped are 6, 1 and 1."""
+    mean = (of["faithfulness"] * of["coverage"] ** coverage * of["fluency"] ** (sharpness / 6)) ** (1 / 3)
+    return mean * (1 - of["_repeated"]) ** repetition * of["_brevity"]
+
+
+def chosen_constants(
+    sets: Sequence[JudgedSet], values: Sequence[Mapping[str, Values]], exponents: Sequence[float]
+) -> dict[str, dict[str, object]]:
+    """The constants by what the other sets choose, with the exponent of coverage among the given ones."""
+    settings = product((2.0, 4.0, 6.0), (1 / 3, 2 / 3, 1.0, 4 / 3), exponents)
+    scores = {one: [with_constants(of, *one) for of in values] for one in settings}
+    return leave_one_out(sets, scores)
 
 
 def judged_sets() -> list[JudgedSet]:
@@ -205,8 +209,8 @@ def main() -> None:
             "aspects": ASPECTS,
             "rows": {one.name: len(one.pairs) for one in sets},
             "table": {one.name: agreement(one, of) for one, of in zip(sets, values, strict=True)},
-            "leave_one_out": leave_one_out(*choosing, (1.0,)),
-            "leave_one_out, coverage too": leave_one_out(*choosing, (0.5, 0.75, 1.0, 1.25)),
+            "leave_one_out": chosen_constants(*choosing, (1.0,)),
+            "leave_one_out, coverage too": chosen_constants(*choosing, (0.5, 0.75, 1.0, 1.25)),
         },
     )
 

@@ -81,11 +81,12 @@ def people(result: dict[str, Any]) -> list[str]:
     ]
     for key in ("leave_one_out", "leave_one_out, coverage too"):
         chosen = result[key]
-        rows = [
-            [name, number(row["sharpness"], 0), number(row["repetition"], 2), number(row["coverage"], 2),
-             number(row["value"])]
-            for name, row in chosen.items()
-        ]  # fmt: skip
+        rows = []
+        for name, row in chosen.items():
+            if name != "all":
+                sharpness, repetition, coverage = row["chosen"]
+                constants = [number(sharpness, 0), number(repetition, 2), number(coverage, 2)]
+                rows.append([name, *constants, number(row["value"])])
         lines += table_of(["set left out", "sharpness", "repetition", "coverage", "score on it"], rows)
         lines += [means_of_left_out(chosen).capitalize(), ""]
     return lines
