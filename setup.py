@@ -14,7 +14,7 @@ VERSION = next(
 )
 
 REQUIRES = [
-    "numpy>=1.26",  # arrays
+    "numpy>=2.0",  # arrays
     "scipy>=1.11",  # one-to-one assignment
     "POT>=0.9.5",  # exact optimal transport
     "regex>=2023.12.25",  # Unicode word boundaries (UAX #29)

@@ -11,21 +11,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from movers.registry import METRICS
 from movers.version import VERSION
 
 if TYPE_CHECKING:
     from movers import engines, hooks, rewards
-    from movers.encoders import SharedPass, load_encoder
+    from movers.encoders import load_encoder
     from movers.errors import InputError
     from movers.paths import module_path
     from movers.pictures import explain
-    from movers.quality.scorer import reference_free_summary_quality
-    from movers.registry import score_many
-    from movers.scores.bertscore import bertscore_emd, bertscore_hungarian
-    from movers.scores.clark import mover_distance, sms, swms, wms
-    from movers.scores.moverscore import moverscore
+    from movers.registry import MetricFunction
+    from movers.scorer import Scorer, score_many
+    from movers.scores.clark import mover_distance
     from movers.scores.tensors import bertscore_tensors
     from movers.weights import IdfTable
+
+    wms: MetricFunction
+    sms: MetricFunction
+    swms: MetricFunction
+    moverscore: MetricFunction
+    bertscore_hungarian: MetricFunction
+    bertscore_emd: MetricFunction
+    reference_free_summary_quality: MetricFunction
 
 __version__ = VERSION
 
@@ -33,26 +40,19 @@ __version__ = VERSION
 _HOMES = {
     "IdfTable": "movers.weights",
     "InputError": "movers.errors",
-    "SharedPass": "movers.encoders",
-    "bertscore_emd": "movers.scores.bertscore",
-    "bertscore_hungarian": "movers.scores.bertscore",
+    "Scorer": "movers.scorer",
     "bertscore_tensors": "movers.scores.tensors",
     "explain": "movers.pictures",
     "load_encoder": "movers.encoders",
     "module_path": "movers.paths",
     "mover_distance": "movers.scores.clark",
-    "moverscore": "movers.scores.moverscore",
-    "reference_free_summary_quality": "movers.quality.scorer",
-    "score_many": "movers.registry",
-    "sms": "movers.scores.clark",
-    "swms": "movers.scores.clark",
-    "wms": "movers.scores.clark",
+    "score_many": "movers.scorer",
 }
 _MODULES = ("engines", "hooks", "rewards")
 __all__ = [
     "IdfTable",
     "InputError",
-    "SharedPass",
+    "Scorer",
     "__version__",
     "bertscore_emd",
     "bertscore_hungarian",
@@ -74,12 +74,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return importlib.import_module(f"movers.{name}")
-    if name not in _HOMES:
+    if name in METRICS:
+        value: object = METRICS[name].function
+    elif name in _MODULES:
+        value = importlib.import_module(f"movers.{name}")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
         raise AttributeError(f"module 'movers' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

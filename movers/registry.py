@@ -6,15 +6,16 @@ import difflib
 import importlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from movers.errors import InputError
 
 if TYPE_CHECKING:
-    from movers.scores.engine import AnyMetric
-    from movers.scores.options import RunOptions
+    from movers.scores.metric import Metric
+    from movers.scores.options import MetricOptions
     from movers.weights import Corpus
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "parse_metric",
     "parse_options",
     "parse_value",
-    "score_many",
     "split_metrics",
 ]
 
@@ -36,18 +36,18 @@ MetricWithOptions = str | tuple[str, Mapping[str, object]]
 class MetricFunction(Protocol):
     """`function(predictions, references, **options)` → result."""
 
-    def __call__(self, predictions: Sequence[str], references: Any, /, **options: object) -> dict[str, Any]: ...
+    def __call__(self, predictions: object, references: object, /, **options: object) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """Name, module and class of a metric.
+    """Name and class of a metric.
 
     Attributes
     ----------
     name, title, summary : str
-    home, class_name : str
-        The module that defines it, imported when it is used, and its class there.
+    home : str
+        Where its class is defined, as `module:Class`; imported when it is used.
     compared_with : {"references", "sources"}
         What predictions are compared with.
     """
@@ -56,78 +56,88 @@ class MetricSpec:
     title: str
     summary: str
     home: str
-    class_name: str
     compared_with: str = "references"
+
+    @cached_property
+    def metric_class(self) -> type[Metric]:
+        module, _, name = self.home.partition(":")
+        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+
+    @property
+    def options_class(self) -> type[MetricOptions]:
+        return self.metric_class.options_class
+
+    def parse(self, options: Mapping[str, object]) -> MetricOptions:
+        """Validated options; an unknown name or value is an error that lists the valid ones."""
+        return self.options_class.parse(self.name, options)
+
+    def build(self, options: MetricOptions, corpus: Corpus | None = None) -> Metric:
+        """The metric, ready to score; `idf="corpus"` needs all texts of the call."""
+        from movers.scores.unrelated import rescaled
+
+        try:
+            return rescaled(self.metric_class.build(self.name, options, corpus))
+        except InputError as error:  # errors of encoders and tables do not name the metric
+            if str(error).partition(":")[0] not in {"layer", "device", "dtype", *(item.name for item in fields(options))}:
+                raise
+            raise InputError(f"{self.name}: {error}") from error
 
     @property
     def function(self) -> MetricFunction:
         """The plain function of that name."""
-        return getattr(importlib.import_module(self.home), self.name)
+        from movers.scorer import metric_function
 
-    @property
-    def metric_class(self) -> type[AnyMetric]:
-        return getattr(importlib.import_module(self.home), self.class_name)
-
-    @property
-    def options_class(self) -> type[RunOptions]:
-        return self.metric_class.options_class
-
-    def parse(self, given: Mapping[str, object]) -> RunOptions:
-        """Validated options; an unknown name or value is an error that lists the valid ones."""
-        return self.options_class.parse(self.name, given)
-
-    def build(self, options: RunOptions, corpus: Corpus | None = None) -> AnyMetric:
-        """The metric, ready to score; `idf="corpus"` needs all texts of the call."""
-        from movers.scores.engine import build
-
-        return build(self.metric_class, self.name, options, corpus)
+        return metric_function(self)
 
 
-_CLARK, _ZHAO, _JIN = "movers.scores.clark", "movers.scores.moverscore", "movers.scores.bertscore"
+def _spec(name: str, title: str, summary: str, home: str, compared_with: str = "references") -> MetricSpec:
+    return MetricSpec(name, title, summary, f"movers.{home}", compared_with)
+
 
 METRICS: dict[str, MetricSpec] = {
     spec.name: spec
     for spec in (
-        MetricSpec(
-            "wms", "Word Mover's Similarity", "transport between words (Clark et al. 2019)", _CLARK, "WordMover"
+        _spec(
+            "wms",
+            "Word Mover's Similarity",
+            "transport between words (Clark et al. 2019)",
+            "scores.clark:WordMover",
         ),
-        MetricSpec(
+        _spec(
             "sms",
             "Sentence Mover's Similarity",
             "transport between sentences (Clark et al. 2019)",
-            _CLARK,
-            "SentenceMover",
+            "scores.clark:SentenceMover",
         ),
-        MetricSpec(
+        _spec(
             "swms",
             "Sentence + Word Mover's Similarity",
             "transport between words and sentences jointly (Clark et al. 2019)",
-            _CLARK,
-            "SentenceAndWordMover",
+            "scores.clark:SentenceAndWordMover",
         ),
-        MetricSpec(
-            "moverscore", "MoverScore", "transport between contextual n-grams (Zhao et al. 2019)", _ZHAO, "MoverScore"
+        _spec(
+            "moverscore",
+            "MoverScore",
+            "transport between contextual n-grams (Zhao et al. 2019)",
+            "scores.moverscore:MoverScore",
         ),
-        MetricSpec(
+        _spec(
             "bertscore_hungarian",
             "BERTScore, one-to-one",
             "optimal assignment of contextual tokens (Jin & Gildea 2022)",
-            _JIN,
-            "BertScoreHungarian",
+            "scores.bertscore:BertScoreHungarian",
         ),
-        MetricSpec(
+        _spec(
             "bertscore_emd",
             "BERTScore, one-to-many",
             "transport between contextual tokens (Jin & Gildea 2022)",
-            _JIN,
-            "BertScoreEmd",
+            "scores.bertscore:BertScoreEmd",
         ),
-        MetricSpec(
+        _spec(
             "reference_free_summary_quality",
             "Reference-free summary quality",
             "a summary against its source document (Bao et al. 2020)",
-            "movers.quality.scorer",
-            "SummaryQuality",
+            "quality.scorer:SummaryQuality",
             compared_with="sources",
         ),
     )
@@ -146,60 +156,6 @@ def find_metric(name: str) -> MetricSpec:
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise InputError(f"metric: expected one of {', '.join(METRICS)}, but got {name!r}{hint}")
     return METRICS[name]
-
-
-def score_many(
-    metrics: Sequence[MetricWithOptions], predictions: object, references: object = None, *, sources: object = None
-) -> dict[str, dict[str, object]]:
-    """Several metrics over the same texts; metrics with the same encoder reuse one forward pass per text.
-
-    Parameters
-    ----------
-    metrics : sequence
-        `name`, `name[key=value,…]` or `(name, options)`.
-    predictions : n texts
-    references : n texts, or n lists of texts
-        For metrics that need references.
-    sources : n texts, or n lists of texts
-        For metrics that need source documents.
-
-    Returns
-    -------
-    dict
-        The result of each metric, keyed by the metric as given (by `name` for a pair).
-
-    Examples
-    --------
-    >>> results = score_many(["wms", "sms[normalize=true]"], ["Snow melts."], ["Snow melts."])
-    >>> {name: result["score"] for name, result in results.items()}
-    {'wms': 1.0, 'sms[normalize=true]': 1.0}
-    """
-    from movers.encoders import SharedPass
-    from movers.inputs import check_pairs
-    from movers.scores.engine import score_together
-    from movers.scores.options import PairOptions
-    from movers.weights import Corpus
-
-    labels = [item if isinstance(item, str) else item[0] for item in metrics]
-    parsed = dict(zip(labels, map(parse_metric, metrics), strict=True))
-    if len(parsed) < len(metrics) or not parsed:
-        raise InputError(f"score_many: metrics: expected different metrics, but got {', '.join(labels) or 'none'}")
-    given = {"references": references, "sources": sources}
-    shared = SharedPass()
-    groups: dict[str, tuple[list[str], list[list[str]]]] = {}
-    built: dict[str, AnyMetric] = {}
-    for label, (spec, options) in parsed.items():
-        other = spec.compared_with
-        if given[other] is None:
-            raise InputError(f"{spec.name}: {other}: expected {other} to compare with, but got none")
-        if other not in groups:
-            groups[other] = check_pairs(spec.name, predictions, given[other], other)
-        settled = spec.parse(options)
-        if isinstance(settled, PairOptions):
-            settled = replace(settled, shared_pass=shared)
-        built[label] = spec.build(settled, Corpus(*groups[other]))
-    rows = {label: groups[parsed[label][0].compared_with] for label in built}
-    return score_together(built, rows)
 
 
 def parse_value(text: str) -> object:

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
+import multiprocessing
+import os
+import sys
+import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures.thread import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from movers.encoders import SharedPass
 from movers.encoders.cache import VECTORS
 from movers.errors import InputError
 from movers.inputs import check_pairs
-from movers.registry import MetricSpec, MetricWithOptions, parse_metric
-from movers.scores.engine import SECTION, AnyMetric, Example, collect, score_stream
-from movers.scores.options import PairOptions, RunOptions
+from movers.io import progress_bar
+from movers.registry import MetricFunction, MetricSpec, MetricWithOptions, parse_metric
+from movers.scores.engine import blocks, score_block
+from movers.scores.metric import Example, Metric
+from movers.scores.options import MetricOptions, RunSettings, option_rows
+from movers.scores.result import Result, collect
+from movers.threads import solver_pool
 from movers.weights import Corpus
 
-__all__ = ["SECTION", "Example", "Row", "Scorer", "score_many"]
+__all__ = ["SECTION", "Example", "Row", "Scorer", "metric_function", "score_many"]
+
+SECTION = 4096  # rows; no block crosses a multiple of it, so that a resumed run forms the same blocks
+_UNKNOWN_SHARE = 0.1  # of the rows; above it a warning is issued
+_LEAST_BLOCK = 64  # fewer pairs are not worth a process
 
 
 class Row(NamedTuple):
@@ -33,37 +50,40 @@ class Scorer:
     Parameters
     ----------
     metrics : str, (name, options), or a sequence of them
-        `name`, `name[key=value,…]` or `(name, options)`; each is known by the string, or the name of the pair.
+        `name`, `name[key=value,…]` or `(name, options)`; each is known by the string, or by the name of the pair.
     **options
         Options of all metrics, such as `threads`; a metric's own options win.
 
     Attributes
     ----------
     specs : dict, label → MetricSpec
+    options : dict, label → validated options
     metrics : dict, label → metric; empty as long as `needs_corpus`
+
+    Examples
+    --------
+    >>> results = Scorer(["wms", "sms[normalize=true]"]).score(["Snow melts."], ["Snow melts."])
+    >>> {label: result["score"] for label, result in results.items()}
+    {'wms': 1.0, 'sms[normalize=true]': 1.0}
     """
 
     def __init__(self, metrics: MetricWithOptions | Sequence[MetricWithOptions], **options: object) -> None:
-        single = isinstance(metrics, str) or (
-            isinstance(metrics, tuple) and len(metrics) == 2 and isinstance(metrics[1], Mapping)
-        )
-        items: list[Any] = [metrics] if single else list(metrics)
+        pair = isinstance(metrics, tuple) and len(metrics) == 2 and isinstance(metrics[1], Mapping)
+        items: list[Any] = [metrics] if pair or isinstance(metrics, str) else list(metrics)
         labels = [item if isinstance(item, str) else item[0] for item in items]
         if not labels or len(set(labels)) < len(labels):
             raise InputError(f"metrics: expected different metrics, but got {', '.join(map(str, labels)) or 'none'}")
         self.specs: dict[str, MetricSpec] = {}
-        self.options: dict[str, RunOptions] = {}
+        self.options: dict[str, MetricOptions] = {}
         for label, item in zip(labels, items, strict=True):
-            spec, own = parse_metric(item)
-            self.specs[label], self.options[label] = spec, spec.parse({**options, **own})
-        self.metrics: dict[str, AnyMetric] = {}
-        if not self.needs_corpus:
-            self._build(None)
+            spec, explicit = parse_metric(item)
+            self.specs[label], self.options[label] = spec, spec.parse({**options, **explicit})
+        self.metrics: dict[str, Metric] = {} if self.needs_corpus else self._build(())
 
     @property
     def needs_corpus(self) -> bool:
-        """Whether a metric has `idf="corpus"`, so that `prepare` must see all rows first."""
-        return any(getattr(options, "idf", None) == "corpus" for options in self.options.values())
+        """Whether an IDF table is to be built from the texts of the call, so that `prepare` must see all rows first."""
+        return any(getattr(options, "idf", None) in ("corpus", "all") for options in self.options.values())
 
     @property
     def compared_with(self) -> tuple[str, ...]:
@@ -74,42 +94,57 @@ class Scorer:
     def signatures(self) -> dict[str, str]:
         return {label: metric.signature for label, metric in self.metrics.items()}
 
-    def _build(self, rows: Iterable[Row] | None) -> None:
-        shared = SharedPass()
+    def _build(self, rows: Iterable[Row]) -> dict[str, Metric]:
+        """Build the metrics; those with the same encoder know which layers the others need of a text."""
+        metrics = {}
         for label, spec in self.specs.items():
-            options = self.options[label]
-            if isinstance(options, PairOptions):
-                options = replace(options, shared_pass=shared)
-            corpus = None
-            if rows is not None:
-                rows = list(rows)
-                corpus = Corpus([row.prediction for row in rows], [getattr(row, spec.compared_with) for row in rows])
-            self.metrics[label] = spec.build(options, corpus)
+            corpus = Corpus(_Column(rows, "prediction"), _Column(rows, spec.compared_with)) if rows else None
+            metrics[label] = spec.build(self.options[label], corpus)
+        encodings = [metric.encoding for metric in metrics.values() if metric.encoding]
+        for label, metric in metrics.items():
+            if metric.encoding is not None:
+                encoder = metric.encoding.encoder.identity
+                layers = [each.aggregation for each in encodings if each.encoder.identity == encoder]
+                encoding = replace(metric.encoding, extra=tuple(dict.fromkeys(layers)))
+                metrics[label] = replace(metric, encoding=encoding)
+        return metrics
 
     def prepare(self, rows: Iterable[Row]) -> Scorer:
-        """A scorer whose IDF tables are built from these rows (this one if there are none to build)."""
+        """A scorer whose IDF tables are built from these rows, which are iterated more than once."""
         if not self.needs_corpus:
             return self
         prepared = object.__new__(Scorer)
-        prepared.specs, prepared.options, prepared.metrics = self.specs, self.options, {}
-        prepared._build(rows)
+        prepared.specs, prepared.options = self.specs, self.options
+        prepared.metrics = prepared._build(rows)
+        # From here on the tables are options like others, also in another process.
+        prepared.options = {
+            label: replace(options, idf=list(metric.tables)) if metric.tables else options  # type: ignore[call-arg]
+            for (label, options), metric in zip(self.options.items(), prepared.metrics.values(), strict=True)
+        }
         return prepared
 
-    def score(self, predictions: object, references: object = None, *, sources: object = None) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
+        """Another process builds the metrics anew."""
+        return {"specs": self.specs, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.metrics = self._build(())
+
+    def score(self, predictions: object, references: object = None, *, sources: object = None) -> dict[str, Result]:
         """Validate raw input and score it: label → result dict."""
-        given = {"references": references, "sources": sources}
+        arguments = {"references": references, "sources": sources}
         columns: dict[str, list[list[str]]] = {}
         texts: list[str] = []
         for spec in self.specs.values():
-            other = spec.compared_with
-            if given[other] is None:
-                raise InputError(f"{spec.name}: {other}: expected {other} to compare with, but got none")
-            if other not in columns:
-                texts, columns[other] = check_pairs(spec.name, predictions, given[other], other)
-        empty: list[list[str]] = [[] for _ in texts]
+            name = spec.compared_with
+            if arguments[name] is None:
+                raise InputError(f"{spec.name}: {name}: expected {name} to compare with, but got none")
+            if name not in columns:
+                texts, columns[name] = check_pairs(spec.name, predictions, arguments[name], name)
+        none: list[list[str]] = [[]] * len(texts)
         rows = [
-            Row(*row)
-            for row in zip(texts, columns.get("references", empty), columns.get("sources", empty), strict=True)
+            Row(*row) for row in zip(texts, columns.get("references", none), columns.get("sources", none), strict=True)
         ]
         scorer = self.prepare(rows)
         return scorer.collect(list(scorer.stream(rows, total=len(rows))))
@@ -122,26 +157,80 @@ class Scorer:
         Scores of a section (`SECTION` rows) do not depend on earlier sections, not even in the last digit, so that a
         run that was stopped can be continued at the beginning of a section, `first_row`.
         """
-        iterator = iter(rows)
-        while section := list(islice(iterator, SECTION)):
-            streams = [
-                score_stream(
-                    metric,
-                    ((row.prediction, getattr(row, self.specs[label].compared_with)) for row in section),
-                    total=len(section),
+        run = next(iter(self.options.values())).run
+        unknown = dict.fromkeys(self.metrics, 0)
+        count = 0
+        with progress_bar(total, desc=", ".join(self.specs), unit=" texts", progress=run.progress, initial=first_row) as bar:
+            for examples in self._examples(rows, total, first_row):
+                yield examples
+                bar.update(1)
+                count += 1
+                for label, example in zip(self.metrics, examples, strict=True):
+                    unknown[label] += example.unknown
+        for label, number in unknown.items():
+            if number > _UNKNOWN_SHARE * count:
+                warnings.warn(
+                    f"{label}: {number} of {count} rows have words or pieces the encoder does not know (n_unknown); "
+                    "words without a vector are left out, unknown pieces match only where they are written the same. "
+                    "Choose a model for this language or script",
+                    stacklevel=2,
                 )
-                for label, metric in self.metrics.items()
-            ]
-            yield from zip(*streams, strict=True)
-            if len(section) == SECTION:
-                self.forget()
-            first_row += len(section)
+
+    def _examples(self, rows: Iterable[Row], total: int | None, first_row: int) -> Iterator[tuple[Example, ...]]:
+        run = next(iter(self.options.values())).run
+        workers = run.workers or 1
+        size = 1024
+        if total is not None:
+            workers = min(workers, (total - first_row) // _LEAST_BLOCK)
+            size = min(size, max(_LEAST_BLOCK, total // (4 * max(workers, 1))))
+        parallel = all(metric.in_processes for metric in self.metrics.values())
+        if workers > 1 and parallel and not multiprocessing.current_process().daemon:
+            yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
+            return
+        iterator = iter(rows)
+        with solver_pool(run.threads) as pool:
+            while section := list(islice(iterator, SECTION)):
+                for start, block in _numbered(blocks(section), first_row):
+                    yield from self._score_block(block, start, pool)
+                first_row += len(section)
+                if len(section) == SECTION:
+                    self.forget()
+
+    def _score_block(
+        self, rows: Sequence[Row], first_row: int, pool: ThreadPoolExecutor | None
+    ) -> list[tuple[Example, ...]]:
+        columns = []
+        for label, metric in self.metrics.items():
+            pairs = [(row.prediction, getattr(row, self.specs[label].compared_with)) for row in rows]
+            columns.append(score_block(metric, pairs, pool, first_row))
+        return list(zip(*columns, strict=True))
+
+    def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[tuple[Example, ...]]:
+        pending: deque[Future[tuple[list[tuple[Example, ...]], list[warnings.WarningMessage]]]] = deque()
+        with ProcessPoolExecutor(workers, initializer=_begin, initargs=(self,)) as pool:
+            try:
+                while True:
+                    for task in islice(tasks, 2 * workers - len(pending)):
+                        pending.append(pool.submit(_score_in_worker, task))
+                    if not pending:
+                        return
+                    examples, caught = pending.popleft().result()
+                    for category, message in caught:
+                        warnings.warn(message, category, stacklevel=2)
+                    yield from examples
+            except BrokenProcessPool:
+                raise InputError(
+                    f"workers: a process ended without an answer: memory may not suffice for {workers} of them, or "
+                    "the script lacks `if __name__ == '__main__':`"
+                ) from None
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def forget(self) -> None:
-        """Forget encoded texts."""
+        """Forget encoded texts, whose last digits depend on what they were encoded with."""
         VECTORS.clear()
 
-    def collect(self, examples: Sequence[tuple[Example, ...]]) -> dict[str, Any]:
+    def collect(self, examples: Sequence[tuple[Example, ...]]) -> dict[str, Result]:
         """Label → result dict, from the examples of all rows."""
         columns = zip(*examples, strict=True)
         return {
@@ -149,8 +238,98 @@ class Scorer:
         }
 
 
+class _Column:
+    """A column of rows that can be iterated more than once."""
+
+    def __init__(self, rows: Iterable[Row], name: str) -> None:
+        self.rows, self.name = rows, name
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(row, self.name) for row in self.rows)
+
+
+def _numbered(found: Iterable[list[Row]], first_row: int) -> Iterator[tuple[int, list[Row]]]:
+    for rows in found:
+        yield first_row, rows
+        first_row += len(rows)
+
+
+_worker: Scorer | None = None
+
+
+def _begin(scorer: Scorer) -> None:
+    global _worker
+    _worker = scorer
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # the threads of its pool do not exist in a forked process
+
+
+def _score_in_worker(task: tuple[int, list[Row]]) -> Any:
+    assert _worker is not None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        examples = _worker._score_block(task[1], task[0], None)
+    return examples, [(entry.category, str(entry.message)) for entry in caught]
+
+
 def score_many(
     metrics: Sequence[MetricWithOptions], predictions: object, references: object = None, *, sources: object = None
-) -> dict[str, Any]:
-    """Several metrics over the same texts; metrics with the same encoder reuse one forward pass per text."""
+) -> dict[str, Result]:
+    """Several metrics over the same texts; metrics with the same encoder reuse one forward pass per text.
+
+    Parameters
+    ----------
+    metrics : sequence
+        `name`, `name[key=value,…]` or `(name, options)`.
+    predictions : n texts
+    references : n texts, or n lists of texts
+        For metrics that need references.
+    sources : n texts, or n lists of texts
+        For metrics that need source documents.
+
+    Returns
+    -------
+    dict
+        The result of each metric, keyed by the metric as given (by `name` for a pair).
+    """
     return Scorer(metrics).score(predictions, references, sources=sources)
+
+
+@lru_cache(maxsize=None)
+def metric_function(spec: MetricSpec) -> MetricFunction:
+    """`function(predictions, references, **options)` → result, documented by the metric's class and options."""
+
+    def score(predictions: object, compared: object, **options: object) -> dict[str, Any]:
+        scorer = _cached_scorer(spec.name, tuple(options.items())) if _plain(options) else Scorer((spec.name, options))
+        return scorer.score(predictions, **{spec.compared_with: compared})[spec.name]
+
+    options, settings = option_rows(spec.options_class), option_rows(RunSettings)
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("predictions", spec.compared_with)
+    ]
+    parameters += [
+        inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default) for row in options + settings
+    ]
+    summary, _, rest = inspect.cleandoc(spec.metric_class.__doc__ or "").partition("\n\n")
+    lines = [summary, "", "Parameters", "----------", "predictions : n texts"]
+    lines += [f"{spec.compared_with} : n texts, or n lists of texts"]
+    lines += [f"{row.name} : {row.values}, default {row.default!r}\n    {row.help}" for row in options]
+    lines += [", ".join(row.name for row in settings), "    Run settings.", "", rest]
+    score.__doc__ = "\n".join(lines)
+    score.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    score.__name__ = score.__qualname__ = spec.name
+    score.__module__ = "movers"
+    return score
+
+
+def _plain(options: Mapping[str, object]) -> bool:
+    """Whether equal options always mean the same metric: no objects, and no files, which may change between calls."""
+    return all(
+        value is None or type(value) in (bool, int, float) or (type(value) is str and not os.path.exists(value))
+        for value in options.values()
+    )
+
+
+@lru_cache(maxsize=4)
+def _cached_scorer(name: str, options: tuple[tuple[str, object], ...]) -> Scorer:
+    return Scorer((name, dict(options)))

@@ -160,12 +160,12 @@ def _split_apostrophe(piece: str) -> tuple[str, ...]:
 
 
 class Span(NamedTuple):
-    """A token: its text after normalisation, its offsets, and whether the rules keep it."""
+    """A token: its text after normalisation, its offsets, and why it is dropped (empty if the rules keep it)."""
 
     text: str
     start: int
     end: int
-    kept: bool
+    reason: str
 
 
 def is_visible(piece: str) -> bool:
@@ -283,17 +283,7 @@ def _main_language(lang: str) -> str:
     return re.split("[-_]", lang.lower())[0]
 
 
-# ISO 639-1, and three-letter codes of further languages that have a Wikipedia.
-_LANGUAGES = frozenset(
-    """
-    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo
-    es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg
-    ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn
-    no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv sw
-    ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-    als arz ast azb bar bho ceb ckb diq dsb fil frr gom gsw haw hmn hsb lmo mai min mzn nds new pnb sah scn vec war wuu
-    yue""".split()
-)
+_LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]+)*", flags=re.IGNORECASE)
 
 
 def check_language(metric: str, lang: str) -> None:
@@ -303,7 +293,7 @@ def check_language(metric: str, lang: str) -> None:
     Traceback (most recent call last):
     movers.InputError: wms: lang: expected a language code such as 'en' or 'pt-BR', but got 'english'
     """
-    if _main_language(lang) not in _LANGUAGES:
+    if not _LANGUAGE_CODE.fullmatch(lang):
         raise InputError(f"{metric}: lang: expected a language code such as 'en' or 'pt-BR', but got {lang!r}")
 
 
@@ -332,30 +322,28 @@ class WordRules:
     lang: str = "en"
 
     def spans(self, text: str) -> list[Span]:
-        """All tokens of `text`, with whether the rules keep them."""
+        """All tokens of `text`, also those that the rules drop."""
         spans = []
         for piece, start, end in token_spans(text):
-            word, kept = self.judge(piece)
-            spans.append(Span(word, start, end, kept))
+            word, reason = self.judge(piece)
+            spans.append(Span(word, start, end, reason))
         return spans
 
-    def judge(self, piece: str) -> tuple[str, bool]:
-        """The normalised form of a visible token, and whether the rules keep it."""
+    def judge(self, piece: str) -> tuple[str, str]:
+        """The normalised form of a visible token, and why it is dropped: `stop word`, `number` or `punctuation`."""
         word = piece.lower() if self.lowercase else piece
         if piece.isalpha():  # the common case first
-            kept = word.lower() not in self.stopwords
-        elif _LETTER.search(piece):
-            kept = True
+            return word, "stop word" if word.lower() in self.stopwords else ""
+        if _LETTER.search(piece):
+            stop = False
             if self.lang == "en":
                 # A negated auxiliary ("don't", "couldn't") is a stop word if "not" is.
-                kept = not ("not" in self.stopwords and _NEGATION.search(word))
+                stop = "not" in self.stopwords and bool(_NEGATION.search(word))
                 word = _without_clitic(word)
-            kept = kept and word.lower() not in self.stopwords
-        elif _DIGIT.search(piece):
-            kept = self.keep_numbers
-        else:
-            kept = not self.punctuation
-        return word, kept
+            return word, "stop word" if stop or word.lower() in self.stopwords else ""
+        if _DIGIT.search(piece):
+            return word, "" if self.keep_numbers else "number"
+        return word, "punctuation" if self.punctuation else ""
 
     def words(self, text: str) -> list[str]:
         """The kept words of a text.
@@ -363,7 +351,7 @@ class WordRules:
         >>> WordRules().words("The banks can't pay $3.50!")
         ['the', 'banks', 'can', 'pay']
         """
-        return [span.text for span in self.spans(text) if span.kept]
+        return [span.text for span in self.spans(text) if not span.reason]
 
 
 def _without_clitic(word: str) -> str:

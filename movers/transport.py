@@ -12,16 +12,13 @@ All three release the GIL in compiled code, so that problems can be solved in pa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from itertools import chain
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from movers._pot.kernel import OPTIMAL, emd_kernel
 from movers.errors import InputError
+from movers.pot import solver
 
 __all__ = [
     "Distance",
@@ -31,7 +28,6 @@ __all__ = [
     "emd_of_normalised",
     "greedy",
     "pairwise_distances",
-    "row_distances",
     "unit_rows",
 ]
 
@@ -77,74 +73,17 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
             difference = x[close_rows] - y[close_columns]
             costs[close_rows, close_columns] = np.einsum("ij,ij->i", difference, difference) / 2
         return costs
-    x_square = np.einsum("ij,ij->i", x, x)
-    y_square = np.einsum("ij,ij->i", y, y)
-    squares = x @ y.T
+    x_square, y_square = np.vecdot(x, x), np.vecdot(y, y)
+    squares = np.matmul(x, y.T)
     squares *= -2.0
     squares += x_square[:, None]
     squares += y_square
     # The expanded square loses precision where two points nearly coincide: use the difference there.
-    rows, columns = (squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))).nonzero()
-    if len(rows):
-        difference = x[rows] - y[columns]
-        squares[rows, columns] = np.einsum("ij,ij->i", difference, difference)
+    close = (squares < 1e-7 * (x_square.max(initial=0.0) + y_square.max(initial=0.0))).nonzero()
+    if len(close[0]):
+        difference = x.take(close[0], axis=0) - y.take(close[1], axis=0)
+        squares[close] = np.vecdot(difference, difference)
     return squares if distance == "sqeuclidean" else np.sqrt(squares, out=squares)
-
-
-def row_distances(
-    vectors: NDArray[np.float32], squares: Floats, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
-) -> list[Floats]:
-    """Euclidean distances between rows of one table, for many small pairs of row lists in one batch.
-
-    Equal to `pairwise_distances(vectors[i], vectors[j])` for each pair (i, j), with a third of the NumPy calls.
-
-    Parameters
-    ----------
-    vectors : (N, d)
-    squares : (N,) squared norms of the vectors
-    pairs : non-empty lists of m and n row indices
-
-    >>> table = np.array([[0.0, 0.0], [3.0, 4.0]], np.float32)
-    >>> [costs.tolist() for costs in row_distances(table, np.array([0.0, 25.0]), [([0, 1], [1]), ([0], [0])])]
-    [[[5.0], [0.0]], [[0.0]]]
-    """
-    if not pairs:
-        return []
-    sides = [side for pair in pairs for side in pair]
-    counts = np.fromiter(map(len, sides), np.intp, len(sides))
-    ends = counts.cumsum()
-    rows = np.fromiter(chain.from_iterable(sides), np.intp, ends[-1])
-    points = vectors.take(rows, axis=0).astype(np.float64)
-    lengths = squares.take(rows)
-    sizes = counts[::2] * counts[1::2]
-    cell_ends = sizes.cumsum()
-    cells = np.empty(cell_ends[-1])
-    matrices: list[Floats] = []
-    place = cell = 0
-    for first, second in pairs:
-        middle, end = place + len(first), place + len(first) + len(second)
-        matrix = cells[cell : cell + len(first) * len(second)].reshape(len(first), len(second))
-        np.matmul(points[place:middle], points[middle:end].T, out=matrix)
-        matrix *= -2.0
-        matrix += lengths[place:middle, None]
-        matrix += lengths[middle:end]
-        matrices.append(matrix)
-        place, cell = end, cell + len(first) * len(second)
-    # As in `pairwise_distances`: use the difference where two points nearly coincide.
-    begins = ends - counts
-    largest = np.maximum.reduceat(lengths, begins)
-    (close,) = (cells < np.repeat(1e-7 * (largest[::2] + largest[1::2]), sizes)).nonzero()
-    if len(close):
-        pair = np.searchsorted(cell_ends, close, side="right")
-        i, j = np.divmod(close - (cell_ends - sizes)[pair], counts[1::2][pair])
-        i, j = begins[::2][pair] + i, begins[1::2][pair] + j
-        cells[close] = 0.0
-        other = rows[i] != rows[j]  # most are the same row, at distance 0
-        if other.any():
-            difference = points[i[other]] - points[j[other]]
-            cells[close[other]] = np.einsum("ij,ij->i", difference, difference)
-    np.sqrt(cells, out=cells)
-    return matrices
 
 
 def unit_rows(x: NDArray[Real]) -> NDArray[Real]:
@@ -179,24 +118,22 @@ def emd(a: ArrayLike, b: ArrayLike, costs: ArrayLike) -> Plan:
     >>> emd(np.array([1.0, 1.0]), np.array([1.0]), np.array([[0.0], [4.0]])).cost
     2.0
     """
-    return emd_of_normalised(_masses("a", a), _masses("b", b), np.ascontiguousarray(costs, dtype=np.float64))
+    m, n = _masses("a", a), _masses("b", b)
+    matrix = np.ascontiguousarray(costs, dtype=np.float64)
+    if matrix.shape != (len(m), len(n)):
+        raise InputError(f"emd: costs: expected shape {(len(m), len(n))}, but got {matrix.shape}")
+    if not np.isfinite(matrix).all():  # POT may crash on them
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise InputError(f"emd: costs[{row}, {column}]: expected a finite number, but got {matrix[row, column]}")
+    return emd_of_normalised(m, n, matrix)
 
 
 def emd_of_normalised(a: Floats, b: Floats, costs: Floats) -> Plan:
-    """Like `emd`, for masses known to be non-negative and to sum to 1, and a contiguous float64 matrix."""
-    if costs.shape != (len(a), len(b)):
-        raise InputError(f"emd: costs: expected shape {(len(a), len(b))}, but got {costs.shape}")
-    # One pass in the common case: NaN and infinity propagate to the sum (which may also overflow without them).
-    if not math.isfinite(costs.sum()) and not np.isfinite(costs).all():
-        row, column = np.argwhere(~np.isfinite(costs))[0]
-        raise InputError(f"emd: costs[{row}, {column}]: expected a finite number, but got {costs[row, column]}")
+    """Like `emd`, for masses known to be non-negative and to sum to 1, and a finite contiguous float64 matrix."""
     if len(a) == 1 or len(b) == 1:  # there is only one feasible plan
         flow = a[:, None] * b
         return Plan(flow, float(np.vdot(flow, costs)))
-    flow, cost, code = emd_kernel()(a, b, costs)
-    if code != OPTIMAL:
-        raise RuntimeError(f"emd: the solver stopped without an optimum (code {code}) on a {len(a)} × {len(b)} problem")
-    return Plan(flow, cost)
+    return Plan(*solver()(a, b, costs))
 
 
 def _masses(name: str, values: ArrayLike) -> Floats:

@@ -8,33 +8,21 @@ import os
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from movers.errors import InputError
-from movers.io import read_packed, write_file
+from movers.io import read_text, write_file
 from movers.signature import short_digest
 
-__all__ = [
-    "Corpus",
-    "IdfBuilder",
-    "IdfTable",
-    "Tables",
-    "Units",
-    "Weights",
-    "choose_weights",
-    "normalised",
-    "resolve_tables",
-    "warn_no_mass",
-    "weigh",
-]
+__all__ = ["Corpus", "IdfTable", "Weights", "choose_weights", "idf_tables", "normalised", "warn_no_mass", "weigh"]
 
 Masses = NDArray[np.float64]
 
@@ -122,13 +110,11 @@ class IdfTable:
         if not os.path.isfile(file):
             raise InputError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but no file {file}")
         try:
-            plain = json.loads(read_packed(file))
+            plain = json.loads(read_text(file))
             if plain["format"] != "movers-idf-1":
                 raise KeyError(plain["format"])
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
+        except (LookupError, TypeError, ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
             raise InputError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
 
     def check(self, metric: str, keys: Keys, tokenizer: str | None = None) -> None:
@@ -143,63 +129,10 @@ class IdfTable:
 
 
 class Corpus(NamedTuple):
-    """All texts of a call, for `idf="corpus"`; can be iterated more than once."""
+    """All texts of a call, for `idf="corpus"`; each can be iterated more than once."""
 
     predictions: Iterable[str]
     references: Iterable[Sequence[str]]
-
-    def cleaned(self, clean: Callable[[str], str]) -> Corpus:
-        """The same texts after `clean`."""
-        return Corpus(_Cleaned(self.predictions, clean), _CleanedGroups(self.references, clean))
-
-
-@dataclass(frozen=True)
-class _Cleaned:
-    texts: Iterable[str]
-    clean: Callable[[str], str]
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self.clean, self.texts)
-
-
-@dataclass(frozen=True)
-class _CleanedGroups:
-    groups: Iterable[Sequence[str]]
-    clean: Callable[[str], str]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return ([self.clean(text) for text in group] for group in self.groups)
-
-
-class Tables(NamedTuple):
-    """IDF tables for predictions and references."""
-
-    predictions: IdfTable
-    references: IdfTable
-
-    @property
-    def digest(self) -> str:
-        return "+".join(dict.fromkeys(table.digest for table in self))
-
-
-class IdfBuilder(Protocol):
-    """Builds IDF tables of an encoder's keys."""
-
-    @property
-    def keys(self) -> Keys: ...
-
-    @property
-    def tokenizer(self) -> str | None: ...
-
-    def build(self, texts: Iterable[str]) -> IdfTable: ...
-
-
-class Units(Protocol):
-    """n units with vectors (n, d) and keys (words or token ids) of an IDF table."""
-
-    def vectors(self) -> NDArray[np.float32]: ...
-
-    def keys(self) -> Sequence[Hashable]: ...
 
 
 def choose_weights(metric: str, weights: str | None, idf: object, default: str, option: str = "weights") -> Any:
@@ -212,43 +145,57 @@ def choose_weights(metric: str, weights: str | None, idf: object, default: str, 
     return chosen
 
 
-def resolve_tables(
-    metric: str, idf: object, corpus: Corpus | None, builder: IdfBuilder, both_sides: bool = False
-) -> Tables | None:
-    """IDF tables of both sides: built from the texts of the call for "corpus", read from files, or given.
+def idf_tables(
+    metric: str,
+    idf: object,
+    corpus: Corpus | None,
+    build: Callable[[Iterable[str]], IdfTable],
+    tokenizer: str | None = None,
+    both_sides: bool = False,
+) -> tuple[IdfTable, ...]:
+    """The IDF tables that the option `idf` stands for: none, one for both sides, or one for each side.
 
-    both_sides : build a separate table from the predictions; otherwise the table of the references serves both sides.
+    Parameters
+    ----------
+    idf
+        "corpus": the references of the call, and with `both_sides` a second table of the predictions; "all": one table
+        of predictions and references; a saved table's path; an IdfTable; a pair of them; or None.
+    build : function
+        Texts → a table of the metric's keys.
+    tokenizer : digest of the tokenizer if the keys are its token ids, None if they are words
     """
     if idf is None:
-        return None
-    if isinstance(idf, str) and idf == "corpus":
+        return ()
+    if isinstance(idf, str) and idf in ("corpus", "all"):
         if corpus is None:
-            raise InputError(f"{metric}: idf: 'corpus' needs the texts of the whole call; pass an IdfTable here")
-        references = builder.build(chain.from_iterable(corpus.references))
-        return Tables(builder.build(corpus.predictions) if both_sides else references, references)
-    pair = list(idf) if isinstance(idf, tuple | list) else [idf, idf]
-    if len(pair) != 2:
-        raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(pair)} items")
-    return Tables(*(_table(metric, item, builder) for item in pair))
+            raise InputError(f"{metric}: idf: {idf!r} needs the texts of the whole call; pass an IdfTable here")
+        references = chain.from_iterable(corpus.references)
+        if idf == "all":
+            return (build(chain(references, corpus.predictions)),)
+        return (build(corpus.predictions), build(references)) if both_sides else (build(references),)
+    items = list(idf) if isinstance(idf, tuple | list) else [idf]
+    if not 1 <= len(items) <= 2:
+        raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(items)} items")
+    tables = [IdfTable.load(item) if isinstance(item, str | Path) else item for item in items]
+    for table in tables:
+        if not isinstance(table, IdfTable):
+            raise InputError(
+                f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {table!r:.60}"
+            )
+        table.check(metric, "words" if tokenizer is None else "tokens", tokenizer)
+    return tuple(tables)
 
 
-def _table(metric: str, item: object, builder: IdfBuilder) -> IdfTable:
-    table = IdfTable.load(item) if isinstance(item, str | Path) else item
-    if not isinstance(table, IdfTable):
-        raise InputError(f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {item!r:.60}")
-    table.check(metric, builder.keys, builder.tokenizer)
-    return table
-
-
-def weigh(kind: str, counts: Masses, units: Units, table: IdfTable | None) -> Masses:
+def weigh(
+    kind: str, counts: Masses, vectors: NDArray[np.floating], keys: Sequence[Hashable], table: IdfTable | None
+) -> Masses:
     """Masses (n,), not normalised, of n units that occur `counts` times."""
     if kind == "uniform":
         return np.ones(len(counts))
     if kind == "idf":
         assert table is not None
-        return counts * table(units.keys())
+        return counts * table(keys)
     if kind == "norm":
-        vectors = units.vectors()
         return counts * np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     return counts
 

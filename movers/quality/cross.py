@@ -107,9 +107,9 @@ class CrossEncoder(nn.Module):
         """(B,) logits of (B, d) vectors."""
         return self.output(torch.relu(self.hidden(first))).squeeze(-1)
 
-    def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_tokens: int | None = None) -> list[float]:
-        """Scores in [0, 1] of (document, summary) rows; a batch has at most `batch_tokens` tokens with padding."""
-        budget = batch_tokens or (2048 if self.output.weight.device.type == "cpu" else 32768)
+    def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_size: int | None = None) -> list[float]:
+        """Scores in [0, 1] of (document, summary) rows; a batch has at most `batch_size` tokens with padding."""
+        budget = batch_size or (2048 if self.output.weight.device.type == "cpu" else 32768)
         lengths = [len(document) + len(summary) for document, summary in rows]
         longest_first = sorted(range(len(rows)), key=lambda place: -lengths[place])
         scores = [0.0] * len(rows)

@@ -26,7 +26,7 @@ from movers.encoders.cache import folder_digest, folder_state
 from movers.encoders.embedded import SMOLLM2, smollm2_folder
 from movers.encoders.load import MODEL_FILES, find_device, hub_answers, object_digest, quiet, remote_code_allowed
 from movers.errors import InputError
-from movers.threads import SafeLock
+import threading
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ _TOKENS = 1024  # read of each text at most; of a news article that is nearly al
 _RUN = 3  # tokens, about two words
 
 _loaded: dict[tuple[object, ...], LanguageModel] = {}
-_loading = SafeLock()
+_loading = threading.Lock()
 
 
 class Likelihood(NamedTuple):

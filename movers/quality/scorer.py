@@ -13,9 +13,9 @@ arXiv:2005.06377, 2020.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from movers.errors import InputError
 from movers.quality.aspects import ASPECTS, measure_aspects
 from movers.quality.model import QualityModel, find_model, load_model
 from movers.quality.units import TextVectors, encode_texts, reading_window
-from movers.scores.engine import Comparison, PairMetric, run
-from movers.scores.options import References, RunOptions, documented, option
+from movers.scores.metric import Comparison, Metric
+from movers.scores.options import MetricOptions, option
 from movers.signature import signature
 from movers.texts import is_visible
 
@@ -35,14 +35,11 @@ if TYPE_CHECKING:
     from movers.quality.lm import LanguageModel, Likelihood
     from movers.weights import Corpus
 
-__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors", "pair_likelihoods",
-           "reference_free_summary_quality"]  # fmt: skip
-
-Text = TypeVar("Text")
+__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "compare_vectors", "pair_likelihoods"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class QualityOptions(RunOptions):
+class QualityOptions(MetricOptions):
     """Options of reference_free_summary_quality."""
 
     model: object = option(
@@ -72,9 +69,33 @@ class QualityOptions(RunOptions):
         return self
 
 
-@dataclass(frozen=True)
-class SummaryQuality(PairMetric[Text]):
-    """The metric: a head over the vectors of sentences or words, or a cross-encoder."""
+@dataclass(frozen=True, kw_only=True)
+class SummaryQuality(Metric):
+    """Score summaries against their documents, without references.
+
+    Returns
+    -------
+    dict
+        `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` (0) and `n_truncated` (0 unless
+        `model` or `lm` does not read all of a text, or with `truncation="cut"`); with the shipped model
+        `faithfulness`, `coverage` and `fluency`, and with `lm` `likelihood`, one float per summary; and with
+        `return_alignment` `alignments`: for each summary a list, one entry per document, of which summary sentences the
+        document supports, what in them it does not have, and which of its sentences are covered.
+
+    Examples
+    --------
+    >>> import movers
+    >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
+    >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]
+    >>> good, bad = movers.reference_free_summary_quality(summaries, [document] * 2)["scores"]
+    >>> good > bad
+    True
+    >>> wrong = "Rain fell and the river flooded Manchester."
+    >>> result = movers.reference_free_summary_quality([summaries[0], wrong], [document] * 2)
+    >>> truth, invention = result["faithfulness"]
+    >>> truth - invention > 0.2
+    True
+    """
 
     options: QualityOptions
     options_class = QualityOptions
@@ -96,15 +117,15 @@ class SummaryQuality(PairMetric[Text]):
             "text": config["unit"],
             "head": config["head"],
             "docs": options.doc_reduce,
-            **({"html": "decoded"} if options.unescape else {}),
         }
         cut = {"truncation": "cut"} if options.truncation == "cut" else {}
         if cut and config["unit"] != "cross":
             raise InputError(f"{name}: truncation: expected 'window' for a model that is no cross-encoder")
         if config["unit"] == "cross":
-            line = signature(name, fields | {"dtype": options.dtype, "window": config["window"], **cut})
-            return CrossQuality(name, line, options, _placed(model, options.device, options.dtype))
-        encoder = load_encoder(config["encoder"], device=options.device, dtype=options.dtype)
+            line = signature(name, fields | {"dtype": options.run.dtype, "window": config["window"], **cut})
+            module = _placed(model, options.run.device, options.run.dtype)
+            return CrossQuality(name=name, signature=line, options=options, module=module)
+        encoder = load_encoder(config["encoder"], device=options.run.device, dtype=options.run.dtype)
         if encoder.identity != config["encoder_identity"]:
             raise InputError(
                 f"{name}: model: was trained on vectors of {config['encoder_identity']}, "
@@ -117,45 +138,42 @@ class SummaryQuality(PairMetric[Text]):
         if options.lm is not None:
             from movers.quality.lm import load_lm
 
-            lm = load_lm(options.lm, options.device, options.dtype)
-            fields |= {"lm": lm.identity, "dtype": options.dtype}
-        return VectorQuality(name, signature(name, fields), options, model, encoder, lm)
+            lm = load_lm(options.lm, options.run.device, options.run.dtype)
+            fields |= {"lm": lm.identity, "dtype": options.run.dtype}
+        return VectorQuality(
+            name=name, signature=signature(name, fields), options=options, model=model, encoder=encoder, lm=lm
+        )
 
     @property
-    def multi_ref(self) -> Literal["mean", "sum"]:
+    def reduction(self) -> str:
         return self.options.doc_reduce
 
-    def compare(self, prediction: Text, reference: Text, costs: object = None) -> Comparison:
-        return self.compare_many([(prediction, reference)])[0]
+    @property
+    def in_processes(self) -> bool:
+        return False
 
 
-@dataclass(frozen=True)
-class VectorQuality(SummaryQuality[TextVectors]):
+@dataclass(frozen=True, kw_only=True)
+class VectorQuality(SummaryQuality):
     """A head over the vectors of sentences or words."""
 
     model: QualityModel
     encoder: Encoder
     lm: LanguageModel | None = None
 
-    @property
-    def by_reference(self) -> bool:
-        return self.lm is not None  # which reads a document once for all its summaries
-
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
-        config, batch_tokens = self.model.config, self.options.batch_tokens
-        return encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_tokens=batch_tokens)
+        config, length = self.model.config, self.model.config.get("document_length")  # of Bao et al.'s networks
+        size = self.options.run.batch_size
+        for index, text in encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_size=size):
+            cut = (length is not None and len(text.units) > length) or (
+                self.lm is not None and self.lm.cuts(" ".join(text.units))
+            )
+            yield index, replace(text, cut=cut)
 
-    def has_unknown(self, text: TextVectors) -> bool:
-        return text.unknown
-
-    def was_cut(self, text: TextVectors) -> bool:
-        if self.lm is not None and self.lm.cuts(" ".join(text.units)):
-            return True
-        return len(text.units) > self.model.config.get("document_length", len(text.units))  # of Bao et al.'s networks
-
-    def compare_many(self, pairs: Sequence[tuple[TextVectors, TextVectors]]) -> list[Comparison]:
+    def compare(self, prediction: TextVectors, reference: TextVectors) -> Comparison:
+        pairs = [(prediction, reference)]
         likelihoods = None if self.lm is None else pair_likelihoods(self.lm, pairs)
-        return compare_vectors(self.model, pairs, self.options.return_alignment, likelihoods)
+        return compare_vectors(self.model, pairs, self.options.return_alignment, likelihoods)[0]
 
 
 class TokenIds(NamedTuple):
@@ -164,10 +182,11 @@ class TokenIds(NamedTuple):
     ids: list[int]
     blank: bool
     unknown: bool
+    cut: bool
 
 
-@dataclass(frozen=True)
-class CrossQuality(SummaryQuality[TokenIds]):
+@dataclass(frozen=True, kw_only=True)
+class CrossQuality(SummaryQuality):
     """A transformer that reads document and summary together.
 
     Parts of a long summary count alike, each by the window of the document that suits it best. With `truncation="cut"`
@@ -179,34 +198,24 @@ class CrossQuality(SummaryQuality[TokenIds]):
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenIds]]:
         for index, text in enumerate(texts):
             ids = self.module.ids(text)
-            yield index, TokenIds(ids, not is_visible(text), self.module.tokenizer.unk_token_id in ids)
-
-    def has_unknown(self, text: TokenIds) -> bool:
-        return text.unknown
-
-    def was_cut(self, text: TokenIds) -> bool:
-        return self.options.truncation == "cut" and len(text.ids) >= self.module.room
+            cut = self.options.truncation == "cut" and len(ids) >= self.module.room
+            yield index, TokenIds(ids, not is_visible(text), self.module.tokenizer.unk_token_id in ids, cut)
 
     def _windows(self, document: TokenIds, summary: TokenIds) -> list[list[tuple[list[int], list[int]]]]:
         if self.options.truncation == "cut":
             return [[self.module.cut_ids(document.ids, summary.ids)]]
         return self.module.windows(document.ids, summary.ids)
 
-    def compare_many(self, pairs: Sequence[tuple[TokenIds, TokenIds]]) -> list[Comparison]:
-        windows = [
-            [] if summary.blank or document.blank else self._windows(document, summary) for summary, document in pairs
-        ]
-        rows = [row for parts in windows for part in parts for row in part]
-        found = iter(self.module.score_rows(rows, self.options.batch_tokens))
-        scores = [[[next(found) for _ in part] for part in parts] for parts in windows]
-        return [
-            Comparison(
-                float(np.mean([max(part) for part in parts])) if parts else 0.0,
-                empty=not parts,
-                alignment={"windows": parts} if self.options.return_alignment else None,
-            )
-            for parts in scores
-        ]
+    def compare(self, prediction: TokenIds, reference: TokenIds) -> Comparison:
+        blank = prediction.blank or reference.blank
+        parts = [] if blank else self._windows(reference, prediction)
+        scores = iter(self.module.score_rows([row for part in parts for row in part], self.options.run.batch_size))
+        windows = [[next(scores) for _ in part] for part in parts]
+        return Comparison(
+            float(np.mean([max(part) for part in windows])) if windows else 0.0,
+            empty=blank,
+            alignment={"windows": windows} if self.options.return_alignment else None,
+        )
 
 
 @lru_cache(maxsize=2)
@@ -275,40 +284,3 @@ def compare_vectors(
         told = aspects.describe(summary.units, document.units) if aligned else None
         found[place] = Comparison(aspects.score, aspects.parts, alignment=told)
     return found
-
-
-@documented(QualityOptions)
-def reference_free_summary_quality(
-    predictions: Sequence[str], sources: References, **options: object
-) -> dict[str, object]:
-    """Score summaries against their documents, without references.
-
-    Parameters
-    ----------
-    predictions
-        Summaries.
-    sources
-        For each summary its document, or the list of documents it covers.
-    {options}
-
-    Returns
-    -------
-    dict
-        `score` (mean), `scores`, `signature`, `n_empty`, `n_unknown`, `n_unfiltered` (0) and `n_truncated` (0 unless
-        `model` or `lm` does not read all of a text, or with `truncation="cut"`); with the shipped model
-        `faithfulness`, `coverage` and `fluency`, and with `lm` `likelihood`, one float per summary; and with
-        `return_alignment` `alignments`: for each summary a list, one entry per document, of which summary sentences the
-        document supports, what in them it does not have, and which of its sentences are covered.
-
-    >>> document = "Heavy rain fell on Monday. The river flooded the town. The mayor thanked the volunteers."
-    >>> summaries = ["Rain fell and the river flooded the town.", "Shares rose after the bank lowered its rate."]
-    >>> good, bad = reference_free_summary_quality(summaries, [document] * 2)["scores"]
-    >>> good > bad
-    True
-    >>> wrong = "Rain fell and the river flooded Manchester."
-    >>> truth, invention = reference_free_summary_quality([summaries[0], wrong], [document] * 2)["faithfulness"]
-    >>> truth - invention > 0.2
-    True
-    """
-    name = "reference_free_summary_quality"
-    return run(SummaryQuality, name, predictions, sources, options, "sources")  # type: ignore[type-abstract]

@@ -88,6 +88,7 @@ class TextVectors:
     owners: NDArray[np.int64]
     ids: NDArray[np.int64]
     unknown: bool = False
+    cut: bool = False
 
     @property
     def blank(self) -> bool:
@@ -117,7 +118,7 @@ def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
     ['` it rains .', "we stay , ' he said ."]
     """
     if unit == "words":
-        return [span.text for span in WordRules(keep_numbers=True, lang=lang).spans(text) if span.kept]
+        return [span.text for span in WordRules(keep_numbers=True, lang=lang).spans(text) if not span.reason]
     sentences: list[str] = []
     # summarisation corpora are often tokenized: a full stop between spaces ends a sentence, also inside a quotation
     for sentence in (part for whole in split_sentences(text, lang) for part in _SPACED_STOP.split(whole)):
@@ -137,7 +138,7 @@ def reading_window(encoder: Encoder) -> int | None:
 
 
 def encode_units(
-    units: Sequence[str], encoder: Encoder, unit: Unit, batch_tokens: int | None = None
+    units: Sequence[str], encoder: Encoder, unit: Unit, batch_size: int | None = None
 ) -> Iterator[tuple[int, UnitVectors]]:
     """`(index, vectors)` of distinct units as they become ready, in any order.
 
@@ -155,7 +156,7 @@ def encode_units(
             for index, vector in enumerate(unit_rows(vectors)):
                 yield index, UnitVectors(vector, no_tokens, unknown=not known[index])
         return
-    found = encoder.encode(units, SentenceAndTokens(), batch_tokens=batch_tokens, window=encoder.sentence_window)
+    found = encoder.encode(units, SentenceAndTokens(), batch_size=batch_size, window=encoder.sentence_window)
     for index, encoded in checked_texts(encoder, units, found):
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
@@ -182,11 +183,11 @@ def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int 
 
 
 def encode_texts(
-    texts: Sequence[str], encoder: Encoder, unit: Unit, *, lang: str = "en", batch_tokens: int | None = None
+    texts: Sequence[str], encoder: Encoder, unit: Unit, *, lang: str = "en", batch_size: int | None = None
 ) -> Iterator[tuple[int, TextVectors]]:
     """`(index, text vectors)` for every text as soon as its last unit is ready; every distinct unit is encoded once."""
     units = [split_units(text, unit, lang) for text in texts]
     for index, parts in group_when_complete(
-        units, lambda distinct: encode_units(distinct, encoder, unit, batch_tokens)
+        units, lambda distinct: encode_units(distinct, encoder, unit, batch_size)
     ):
         yield index, assemble(units[index], parts)

@@ -17,24 +17,21 @@ ACL 2022. — T. Zhang, V. Kishore, F. Wu, K. Q. Weinberger, Y. Artzi. BERTScore
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from movers.bag import Bag, alignment_of
 from movers.encoders.layers import parse_aggregation
-from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
-from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.engine import Comparison, check_size, run
-from movers.scores.options import References, documented, option
-from movers.scores.tokens import Filters, Side, TokenMetric, TokenOptions, TokenReader, TokenText, TokenUnits
+from movers.scores.metric import Comparison
+from movers.scores.options import RunSettings, option
+from movers.scores.tokens import Filters, TokenMetric, TokenOptions, load_tokens
 from movers.signature import signature
 from movers.texts import check_language
-from movers.threads import CELLS
 from movers.transport import assignment, emd, greedy, unit_rows
 from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
@@ -42,8 +39,6 @@ __all__ = [
     "BertScoreEmd",
     "BertScoreHungarian",
     "BertScoreOptions",
-    "bertscore_emd",
-    "bertscore_hungarian",
     "emd_scores",
     "f1_of",
     "greedy_scores",
@@ -147,11 +142,14 @@ class BertScoreOptions(TokenOptions):
     num_layers: object = option(None, "evaluate's name for `layer`", values="int or None", alias_of="layer")
     nthreads: int | None = option(None, "evaluate's name for `threads`", alias_of="threads")
     verbose: bool = option(False, "evaluate's name for `progress`", alias_of="progress")
-    batch_size: int | None = option(None, "ignored; batches are formed by tokens, see `batch_tokens`")
     all_layers: bool = option(False, "only False is accepted; request one layer at a time")
     use_fast_tokenizer: bool = option(True, "ignored; fast tokenizers are always used")
 
     presets = {"paper": {}}  # the defaults are the paper's
+
+    @property
+    def language(self) -> str:
+        return self.lang or "en"
 
     def settle(self, metric: str) -> Self:
         """Translate the names of evaluate's bertscore."""
@@ -174,15 +172,17 @@ class BertScoreOptions(TokenOptions):
             layer=parse_aggregation(metric, self.layer if self.num_layers is None else self.num_layers),
             idf=idf,
             weights=choose_weights(metric, self.weights, idf, default),
-            threads=self.nthreads if self.threads is None else self.threads,
-            progress=True if self.verbose and self.progress is None else self.progress,
             model_type=None,
             num_layers=None,
-            nthreads=None,
-            verbose=False,
             rescale_with_baseline=False,
             baseline_path=None,
         )
+
+
+    def with_run(self, run: RunSettings) -> Self:
+        threads = self.nthreads if run.threads is None else run.threads
+        progress = True if self.verbose and run.progress is None else run.progress
+        return super().with_run(replace(run, threads=threads, progress=progress))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -201,100 +201,81 @@ class BertScore(TokenMetric):
     def optimal_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
         """Precision, recall and the alignment T (m, k)."""
 
-    def table_row(self) -> int | None:
-        encoder, layer = self.reader.encoder, self.reader.aggregation
-        if isinstance(encoder, StaticEncoder) or layer.kind not in ("last", "layer"):
+    @property
+    def baseline_layer(self) -> int | None:
+        """Layer whose row applies in a baseline file of the package `bert-score`; None if there is none."""
+        layer = self.encoding and self.encoding.aggregation
+        if self.encoding is None or not layer or layer.kind not in ("last", "layer"):
             return None
-        return layer.needed(encoder.states)[0]
+        return layer.needed(self.encoding.encoder.states)[0]
 
+    @property
     def extra(self) -> dict[str, object]:
         return {"hashcode": self.signature}  # the name in evaluate's bertscore
 
-    def bag(self, text: TokenText, side: Side) -> Bag:
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
         """Tokens with unit vectors and masses (not normalised); special tokens can be matched but have no mass."""
-        found = text.bags.get((side, True))
-        if found is None:
-            matched = self.options.alignment == "greedy" and self.options.greedy_special
-            units = text.units(Filters(special_tokens=matched))
-            assert units is not None  # the text is not empty, and nothing but special tokens is filtered
-            masses = weigh(self.options.weights or "uniform", np.ones(len(units)), units, self.reader.table(side))
-            masses = np.where(units.special(), 0.0, masses)
-            if not masses.any():
-                masses = np.where(units.special(), 0.0, 1.0)
+        filters = Filters(special_tokens=self.options.alignment == "greedy" and self.options.greedy_special)
+        table = self.idf[0] if self.idf else None
+        for index, tokens in self.read_tokens(texts):
+            places = tokens.places({}, filters.special_tokens)
+            vectors, special = tokens.vectors[places], tokens.special[places]
+            keys = [tokens.keys[place] for place in places.tolist()] if table else []
+            masses = weigh(self.options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
+            masses = np.where(special, 0.0, masses)
+            if len(masses) and not masses.any():
+                masses = np.where(special, 0.0, 1.0)
                 warn_no_mass(self.name)
-            found = text.bags[side, True] = Bag(UnitTokens(units.text, units.places), masses)
-        return found
+            labels, dropped = tokens.labels(places.tolist(), {}) if self.options.return_alignment else ((), ())
+            yield (
+                index,
+                Bag(
+                    texts[index],
+                    unit_rows(vectors),
+                    masses,
+                    labels,
+                    dropped,
+                    unknown=bool(tokens.missing) or bool(tokens.unknown.any()),
+                    cut=tokens.cut,
+                    blank=bool(tokens.special.all()) and not tokens.missing,
+                ),
+            )
 
-    def compare(self, prediction: TokenText, reference: TokenText, costs: Floats | None = None) -> Comparison:
-        aligned = self.options.return_alignment
-        if prediction.empty or reference.empty:
-            value = 1.0 if prediction.same_as(reference) else 0.0
-            parts = {"precision": value, "recall": value, "f1": value}
-            alignment = no_alignment() if aligned else None
-            return Comparison(value, parts, empty=True, alignment=alignment, distance=0.0 if value else None)
-        first, second = self.bag(prediction, 0), self.bag(reference, 1)
-        m, n, limit = len(first.masses), len(second.masses), self.options.max_cells
-        check_size(m, n, limit)
-        align = greedy_scores if self.options.alignment == "greedy" else self.optimal_scores
-        with CELLS.hold(m * n, limit):
-            similarity = np.asarray(first.units.vectors() @ second.units.vectors().T, dtype=np.float64)
-            np.clip(similarity, -1.0, 1.0, out=similarity)  # a product of unit vectors exceeds 1 by rounding
-            precision, recall, flow = align(similarity, first.masses, second.masses)
+    def align(self, prediction: Bag, reference: Bag) -> Comparison:
+        similarity = np.asarray(prediction.vectors @ reference.vectors.T, dtype=np.float64)
+        np.clip(similarity, -1.0, 1.0, out=similarity)  # a product of unit vectors exceeds 1 by rounding
+        scores = greedy_scores if self.options.alignment == "greedy" else self.optimal_scores
+        precision, recall, flow = scores(similarity, prediction.masses, reference.masses)
         precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
         f1 = f1_of(precision, recall)
         moved = float((flow * (1.0 - similarity)).sum())
-        alignment = alignment_of(first, second, flow, 1.0 - similarity, moved) if aligned else None
+        aligned = self.options.return_alignment
+        alignment = alignment_of(prediction, reference, flow, 1.0 - similarity, moved) if aligned else None
         return Comparison(f1, {"precision": precision, "recall": recall, "f1": f1}, alignment=alignment, distance=moved)
+
+    def compare_empty(self, equal: bool) -> Comparison:
+        parts = dict.fromkeys(("precision", "recall", "f1"), float(equal))
+        return super().compare_empty(equal)._replace(parts=parts)
 
     @classmethod
     def build(cls, name: str, options: BertScoreOptions, corpus: Corpus | None = None) -> Self:
         layer = parse_aggregation(name, options.layer)
-        reader = TokenReader.load(name, options, layer, corpus)
-        fields = {**reader.fields(), "align": options.alignment}
+        encoder, encoding, tables, fields = load_tokens(name, options, layer, corpus)
+        if len(tables) > 1:
+            raise InputError(f"{name}: idf: expected one table for both sides, but got {len(tables)}")
+        fields["align"] = options.alignment
         if options.alignment == "greedy":
             fields["special"] = "match" if options.greedy_special else "drop"
         fields["weights"] = options.weights
-        if reader.tables is not None:
-            fields["idf"] = reader.tables.digest
-        if options.unescape:
-            fields["html"] = "decoded"
+        if tables:
+            fields["idf"] = tables[0].digest
         fields["refs"] = options.multi_ref
-        return cls(name=name, signature=signature(name, fields), options=options, reader=reader)
-
-
-@dataclass(frozen=True)
-class UnitTokens(TokenUnits):
-    """Tokens whose vectors have length 1."""
-
-    @cached_property
-    def matrix(self) -> NDArray[np.float32]:
-        return unit_rows(super().vectors())
-
-    def vectors(self) -> NDArray[np.float32]:
-        return self.matrix
+        line = signature(name, fields)
+        return cls(name=name, signature=line, options=options, encoder=encoder, encoding=encoding, idf=tables)
 
 
 class BertScoreHungarian(BertScore):
-    """F_disc: one-to-one."""
-
-    optimal_scores = staticmethod(hungarian_scores)
-
-
-class BertScoreEmd(BertScore):
-    """F_cont: one-to-many."""
-
-    optimal_scores = staticmethod(emd_scores)
-
-
-@documented(BertScoreOptions)
-def bertscore_hungarian(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
     """BERTScore with the optimal one-to-one alignment (F_disc): every token is matched at most once.
-
-    Parameters
-    ----------
-    predictions : n texts
-    references : n texts, or n lists of texts
-    {options}
 
     Returns
     -------
@@ -304,27 +285,22 @@ def bertscore_hungarian(predictions: Sequence[str], references: References, **op
 
     Examples
     --------
-    >>> result = bertscore_hungarian(["hello there"], ["hello there"])
-    >>> round(result["f1"][0], 5)
+    >>> import movers
+    >>> round(movers.bertscore_hungarian(["hello there"], ["hello there"])["f1"][0], 5)
     1.0
     """
-    return run(BertScoreHungarian, "bertscore_hungarian", predictions, references, options)
+
+    optimal_scores = staticmethod(hungarian_scores)
 
 
-@documented(BertScoreOptions)
-def bertscore_emd(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
+class BertScoreEmd(BertScore):
     """BERTScore with the optimal one-to-many alignment (F_cont): transport of token mass, by default the vector norm.
-
-    Parameters
-    ----------
-    predictions : n texts
-    references : n texts, or n lists of texts
-    {options}
 
     Examples
     --------
-    >>> result = bertscore_emd(["hello there"], ["hello there"])
-    >>> round(result["f1"][0], 5)
+    >>> import movers
+    >>> round(movers.bertscore_emd(["hello there"], ["hello there"])["f1"][0], 5)
     1.0
     """
-    return run(BertScoreEmd, "bertscore_emd", predictions, references, options)
+
+    optimal_scores = staticmethod(emd_scores)

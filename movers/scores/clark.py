@@ -13,7 +13,7 @@ In the paper :math:`\tau = 1`. By default :math:`\tau` is the mean distance betw
 the call, so that unrelated texts score about .37 whatever the scale of the vectors.
 
 The three metrics differ in the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both
-(`sentence_and_word_bag`, Eq. 5).
+(`joint_bag`, Eq. 5).
 
 Reference: E. Clark, A. Celikyilmaz, N. A. Smith. Sentence Mover's Similarity: Automatic Evaluation for Multi-Sentence
 Texts. ACL 2019.
@@ -25,105 +25,100 @@ import abc
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from itertools import product
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from movers.encoders import load_encoder
+from movers.bag import Bag, Label, alignment_of
+from movers.encoders import Encoder, load_encoder
 from movers.encoders.checks import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
-from movers.scores.bags import Bag, alignment_of, no_alignment
-from movers.scores.clark_costs import costs_of, pooled, small_costs
-from movers.scores.clark_options import (
-    BagDistance,
-    ClarkOptions,
-    SentenceOptions,
-    SmsOptions,
-    SwmsOptions,
-    WmsOptions,
-    sentence_encoder,
-)
-from movers.scores.engine import Comparison, PairMetric, check_size, run
+from movers.errors import InputError
 from movers.scores.languages import language_warning
-from movers.scores.options import MultiRef, References, documented
-from movers.scores.words import (
-    ContextualReader,
-    JoinedUnits,
-    SentenceUnits,
-    StaticReader,
-    WordIdf,
-    WordReader,
-    Words,
-    WordText,
-    WordUnits,
-    sentence_of,
-)
+from movers.scores.metric import Comparison, Encoding, TransportMetric
+from movers.scores.options import PairOptions, option
+from movers.scores.unrelated import mean_unrelated_distance
+from movers.scores.words import ContextualReader, StaticReader, Words
 from movers.signature import signature
-from movers.texts import name_stop_words, warn_about_script
-from movers.threads import CELLS
-from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances
-from movers.weights import Corpus, IdfTable, normalised, resolve_tables, weigh
+from movers.texts import WordRules, check_language, name_stop_words, stop_words, warn_about_script
+from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
+from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
 
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["SmsOptions", "SwmsOptions", "WmsOptions", "mover_distance", "sms", "swms", "wms"]
+__all__ = ["SentenceAndWordMover", "SentenceMover", "WordMover", "mover_distance"]
 
 Floats = NDArray[np.float64]
+BagDistance = Literal["euclidean", "cosine"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The definitions
 
 
-def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str) -> Bag:
+def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, labelled: bool) -> Bag:
     r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; a contextual token is its own type (fn. 3)."""
-    rows = words.rows
-    counts = dict.fromkeys(rows, 1)  # types in order of first occurrence
-    if len(counts) < len(rows):
-        counts = dict.fromkeys(rows, 0)
-        for row in rows:  # faster than collections.Counter at sentence length
-            counts[row] += 1
-    units = WordUnits(words, list(counts))
+    counts = dict.fromkeys(words.rows, 0)  # types in order of first occurrence
+    for row in words.rows:  # faster than collections.Counter at sentence length
+        counts[row] += 1
+    types = list(counts)
+    vectors = words.table.take(types, axis=0)
     masses = np.array([*counts.values()], dtype=np.float64)
     if weights == "count":
-        return Bag(units, masses / len(rows))
-    return Bag(units, normalised(metric, weigh(weights, masses, units, table)))
+        masses /= len(words.rows)
+    else:
+        keys = [words.names[row] for row in types] if weights == "idf" else []
+        masses = normalised(metric, weigh(weights, masses, vectors, keys, table))
+    labels: list[Label] = []
+    if labelled:
+        first = dict(zip(reversed(words.rows), reversed(words.sentences), strict=True))
+        labels = [Label(words.names[row], "word", first[row]) for row in types]
+    unmatched: tuple[str | None, ...] = ()
+    if words.missing:
+        unmatched = tuple(words.names[row] if row in words.missing else None for row in types)
+    return Bag(
+        words.text, vectors, masses, tuple(labels), words.dropped, unmatched, words.unknown, words.cut, words.blank
+    )
 
 
 def sentence_bag(
-    words: Words,
-    weights: str,
-    table: IdfTable | None,
-    encoder: ContextualEncoder | None,
-    metric: str,
-    pooling: Literal["mean", "max"] = "mean",
+    words: Words, weights: str, table: IdfTable | None, encoder: ContextualEncoder | None, metric: str
 ) -> Bag:
-    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean (or maximum) of its word vectors."""
-    owners = sentence_of(words)
-    numbers, starts = np.unique(owners, return_index=True)
-    lengths = np.diff([*starts, len(owners)])
-    spans = words.spans()
-    texts = [words.text[slice(*spans[number])] for number in numbers]
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its word vectors."""
+    numbers, starts, lengths = np.unique(words.sentences, return_index=True, return_counts=True)
+    texts = [words.text[slice(*words.spans[number])] for number in numbers]
+    unknown = words.unknown
     if encoder is None:
-        vectors = pooled(words, starts, lengths, pooling)
+        sums = np.add.reduceat(words.table.take(words.rows, axis=0).astype(np.float64), starts, axis=0)
+        vectors = (sums / lengths[:, None]).astype(np.float32)
     else:
         vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
+        unknown = unknown or bool(encoder.tokenize([words.text])[0].unknown.any())
     masses = lengths.astype(np.float64)
     if weights == "uniform":
         masses = np.ones(len(lengths))
     elif weights == "idf":
         assert table is not None
-        inside = np.split(table([words.words[row] for row in words.rows]), starts[1:])
-        masses = np.array([part.sum() for part in inside])
-    return Bag(SentenceUnits(vectors, texts, numbers.tolist()), normalised(metric, masses))
+        masses = np.add.reduceat(table([words.names[row] for row in words.rows]), starts)
+    labels = tuple(Label(text, "sentence", int(number)) for text, number in zip(texts, numbers, strict=True))
+    return Bag(
+        words.text, vectors, normalised(metric, masses), labels, words.dropped, (), unknown, words.cut, words.blank
+    )
 
 
-def sentence_and_word_bag(words: Bag, sentences: Bag) -> Bag:
+def joint_bag(words: Bag, sentences: Bag) -> Bag:
     r"""Eq. 5: words and sentences in one bag, normalised by :math:`2|A|`: half of the mass each."""
-    return Bag(JoinedUnits(words, sentences), np.concatenate([words.masses, sentences.masses]) / 2)
+    unmatched = words.unmatched and words.unmatched + (None,) * len(sentences.masses)
+    return words._replace(
+        vectors=np.concatenate([words.vectors, sentences.vectors]),
+        masses=np.concatenate([words.masses, sentences.masses]) / 2,
+        labels=words.labels + sentences.labels,
+        unmatched=unmatched,
+    )
 
 
 def mover_distance(
@@ -151,200 +146,257 @@ def mover_distance(
     return emd(masses_a, masses_b, costs), costs
 
 
-def similarity(distance: float, temperature: float) -> float:
-    """Eq. 3, with a temperature."""
-    return math.exp(-distance / temperature)
+def match_missing(costs: Floats, first: Bag, second: Bag, unit: float) -> None:
+    """Set the costs of words without a vector, in place: 0 to an identical word, `unit` to everything else."""
+    rows = [(i, word) for i, word in enumerate(first.unmatched) if word is not None]
+    columns = [(j, word) for j, word in enumerate(second.unmatched) if word is not None]
+    costs[[i for i, _ in rows], :] = unit
+    costs[:, [j for j, _ in columns]] = unit
+    for (i, word), (j, other) in product(rows, columns):
+        if word == other:
+            costs[i, j] = 0.0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClarkOptions(PairOptions):
+    """Options shared by `wms`, `sms` and `swms`."""
+
+    stopwords: object = option(
+        "auto",
+        "words to drop; `auto` uses the list for `lang`",
+        values="'auto', 'english', list of words or None",
+    )
+    lowercase: bool = option(True, "lowercase words (a contextual model still reads the original case)")
+    keep_numbers: bool = option(True, "keep tokens that consist of digits only")
+    temperature: object = option(
+        "auto",
+        "score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance between unrelated "
+        "texts under these options",
+        values="'auto' or a number above zero",
+    )
+    oov: Literal["drop", "zero", "match"] = option(
+        "drop",
+        "words without a vector: dropped, placed at the origin (the authors' script), or at distance 0 from "
+        "identical words and `temperature` from all others",
+    )
+    lang: str = option("en", "language code, for sentence splitting and stop words")
+    distance: BagDistance = option("euclidean", "distance between two vectors; `euclidean` in the paper")
+    normalize: bool = option(False, "scale every vector to length 1 first")
+    layer: object = option(
+        "mean",
+        "how the layers of a contextual model are aggregated into a word vector",
+        values="'mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6')",
+    )
+    context: Literal["sentence", "text"] = option("sentence", "what a contextual model encodes at a time")
+
+    presets = {"paper": {"temperature": 1.0, "keep_numbers": False, "oov": "zero"}}
+
+    def settle(self, metric: str) -> Self:
+        layer = parse_aggregation(metric, self.layer)
+        check_language(metric, self.lang)
+        stop_words(self.stopwords, metric, self.lang)
+        number = type(self.temperature) in (int, float) and 0 < float(str(self.temperature)) < math.inf
+        if not number and not (isinstance(self.temperature, str) and self.temperature == "auto"):
+            raise InputError(
+                f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
+            )
+        if isinstance(self.idf, tuple | list):
+            raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
+        return replace(self, layer=layer)
+
+    def rules(self) -> WordRules:
+        return WordRules(
+            stopwords=stop_words(self.stopwords, lang=self.lang),
+            lowercase=self.lowercase,
+            keep_numbers=self.keep_numbers,
+            lang=self.lang,
+        )
+
+    def fields(self) -> dict[str, object]:
+        """Signature fields."""
+        return {
+            "stop": name_stop_words(self.stopwords, self.lang),
+            "case": "lower" if self.lowercase else "keep",
+            "numbers": "keep" if self.keep_numbers else "drop",
+            "lang": self.lang,
+            "dist": self.distance,
+            "norm": self.normalize,
+        }
+
+
+_WORD_WEIGHTS = "mass of a word: its count (Eq. 1, the default), uniform, IDF or vector norm"
+_SENTENCE_WEIGHTS = "mass of a sentence: its number of kept words (Eq. 4), uniform, or the sum of its words' IDF"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WmsOptions(ClarkOptions):
+    """Options of `wms`."""
+
+    weights: Weights | None = option(None, _WORD_WEIGHTS)
+
+    def settle(self, metric: str) -> Self:
+        return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
+
+    def fields(self) -> dict[str, object]:
+        return {"weights": self.weights, **super().fields()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmsOptions(ClarkOptions):
+    """Options of `sms`."""
+
+    sentence_weights: Literal["count", "uniform", "idf"] = option("count", _SENTENCE_WEIGHTS)
+    sentence_encoder: object = option(
+        None,
+        "contextual encoder for sentence vectors, instead of the mean of word vectors",
+        values="str, path, (model, tokenizer), encoder or None",
+    )
+
+    def settle(self, metric: str) -> Self:
+        explicit = None if self.sentence_weights == "count" else self.sentence_weights
+        weights = choose_weights(metric, explicit, self.idf, "count", option="sentence_weights")
+        return replace(super().settle(metric), sentence_weights=weights)
+
+    def fields(self) -> dict[str, object]:
+        return {"sentences": self.sentence_weights, **super().fields()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwmsOptions(ClarkOptions):
+    """Options of `swms`."""
+
+    weights: Weights | None = option(None, _WORD_WEIGHTS)
+    sentence_weights: Literal["count", "uniform", "idf"] = option("count", _SENTENCE_WEIGHTS)
+
+    def settle(self, metric: str) -> Self:
+        # The sentences may use the table without the words doing so.
+        weights = self.weights or ("idf" if self.idf is not None else None)
+        uses = weights == "idf" or self.sentence_weights == "idf"
+        choose_weights(metric, "idf" if uses else weights, self.idf, "count")
+        return replace(super().settle(metric), weights=weights or "count")
+
+    def fields(self) -> dict[str, object]:
+        return {"weights": self.weights, "sentences": self.sentence_weights, **super().fields()}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The metrics
 
 
-class ReadText(NamedTuple):
-    """A text and the bag of its kept units; None if filtering leaves nothing."""
-
-    text: WordText
-    bag: Bag | None
-
-
 @dataclass(frozen=True, kw_only=True)
-class MoverSimilarity(PairMetric[ReadText]):
+class MoverSimilarity(TransportMetric):
     """Base of the three metrics; a subclass defines the bag."""
 
     options: ClarkOptions
-    reader: WordReader
+    encoder: Encoder
+    rules: WordRules
     table: IdfTable | None
-    sentence_encoder: ContextualEncoder | None
     temperature: float
+    sentence_encoder: ContextualEncoder | None = None
+
+    #: Whether the bag has sentences.
+    sentences = True
 
     @abc.abstractmethod
     def bag(self, words: Words) -> Bag:
         """The units of a text with their masses."""
 
-    @property
-    def multi_ref(self) -> MultiRef:
-        return self.options.multi_ref
-
-    @property
-    def overlaps(self) -> bool:
-        return not isinstance(self.reader, StaticReader)
-
-    @property
-    def runs_in_processes(self) -> bool:
-        return isinstance(self.reader, StaticReader) and self.sentence_encoder is None
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ReadText]]:
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
         if name_stop_words(self.options.stopwords, self.options.lang) == "english":
             warn_about_script(self.name, texts)
-        language_warning(self.name, self.reader.encoder, texts, self.options.lang)
-        for index, text in self.reader.read(texts):
-            words = text.words(filtered=True)
-            yield index, ReadText(text, None if words is None else self.bag(words))
+        language_warning(self.name, self.encoder, texts, self.options.lang)
+        labelled = self.options.return_alignment
+        if isinstance(self.encoder, StaticEncoder):
+            split, keep_unknown = self.sentences or labelled, self.options.oov != "drop"
+            words = StaticReader(self.encoder, self.rules, keep_unknown, split, labelled).read(texts)
+        else:
+            assert self.encoding is not None
+            words = ContextualReader(self.encoding, self.rules, self.options.context).read(texts)
+        for index, each in words:
+            if each.rows:
+                yield index, self.bag(each)
+            else:
+                nothing = np.zeros((0, 1), np.float32), np.zeros(0)
+                state = {"dropped": each.dropped, "unknown": each.unknown, "cut": each.cut, "blank": each.blank}
+                yield index, Bag(each.text, *nothing, **state)  # type: ignore[arg-type]
 
-    def was_cut(self, text: ReadText) -> bool:
-        return text.text.cut
-
-    def has_unknown(self, text: ReadText) -> bool:
-        if text.text.unknown or self.sentence_encoder is None:
-            return text.text.unknown
-        (tokens,) = self.sentence_encoder.tokenize([text.text.text])
-        return bool(tokens.unknown.any())
-
-    def costs_many(self, pairs: Sequence[tuple[ReadText, ReadText]]) -> list[Floats | None]:
-        return small_costs([self._bags(*pair) for pair in pairs], self.options, self.temperature)
-
-    def compare(self, prediction: ReadText, reference: ReadText, costs: Floats | None = None) -> Comparison:
+    def align(self, prediction: Bag, reference: Bag) -> Comparison:
+        """Eq. 2 and 3."""
+        x, y = prediction.vectors, reference.vectors
+        if self.options.normalize:
+            x, y = unit_rows(x), unit_rows(y)
+        costs = pairwise_distances(x, y, self.options.distance)
+        if self.options.oov == "match":
+            match_missing(costs, prediction, reference, self.temperature)
+        plan = emd_of_normalised(prediction.masses, reference.masses, costs)
         aligned = self.options.return_alignment
-        bags = self._bags(prediction, reference)
-        if bags is None:
-            same = prediction.text.text.split() == reference.text.text.split()
-            alike = same or (prediction.text.blank and reference.text.blank)
-            alignment = no_alignment() if aligned else None
-            return Comparison(float(alike), empty=True, alignment=alignment, distance=0.0 if alike else None)
-        m, n, limit = len(bags[0].masses), len(bags[1].masses), self.options.max_cells
-        check_size(m, n, limit)
-        with CELLS.hold(m * n, limit):
-            costs = costs_of(*bags, self.options, self.temperature) if costs is None else costs
-            plan = emd_of_normalised(bags[0].masses, bags[1].masses, costs)
-        alignment = alignment_of(*bags, plan.flow, costs, plan.cost) if aligned else None
-        unfiltered = prediction.bag is None or reference.bag is None
-        value = self.similarity(plan.cost)
-        return Comparison(value, unfiltered=unfiltered, alignment=alignment, distance=plan.cost)
+        alignment = alignment_of(prediction, reference, plan.flow, costs, plan.cost) if aligned else None
+        return Comparison(math.exp(-plan.cost / self.temperature), alignment=alignment, distance=plan.cost)
 
-    def idf_tables(self) -> IdfTable | None:
-        return self.table
+    @property
+    def unfiltered(self) -> Self:
+        return replace(self, rules=replace(self.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False))
 
-    def reading_whole(self) -> Self:
-        if isinstance(self.reader, ContextualReader):
-            return replace(self, reader=replace(self.reader, truncation="window"))
-        return self
-
-    def similarity(self, distance: float) -> float:
-        return similarity(distance, self.temperature)
-
+    @property
     def extra(self) -> dict[str, object]:
         return {"temperature": self.temperature}
 
-    def _bags(self, prediction: ReadText, reference: ReadText) -> tuple[Bag, Bag] | None:
-        """Both bags, of kept units or, if a side has none, of all tokens; None if a side has no token at all."""
-        if prediction.bag is not None and reference.bag is not None:
-            return prediction.bag, reference.bag
-        first, second = prediction.text.words(filtered=False), reference.text.words(filtered=False)
-        return None if first is None or second is None else (self.bag(first), self.bag(second))
+    @property
+    def tables(self) -> tuple[IdfTable, ...]:
+        return () if self.table is None else (self.table,)
 
     @classmethod
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
-        rules = options.rules()
-        tables = resolve_tables(name, options.idf, corpus, WordIdf(rules))
-        table = None if tables is None else tables.references
-        encoder = load_encoder(options.model, device=options.device, dtype=options.dtype, progress=options.progress)
-        sentences = sentence_encoder(name, options, encoder) if isinstance(options, SentenceOptions) else None
+        rules, run = options.rules(), options.run
+        tables = idf_tables(name, options.idf, corpus, lambda texts: IdfTable.build(map(rules.words, texts)))
+        encoder = load_encoder(options.model, device=run.device, dtype=run.dtype, progress=run.progress)
         fields: dict[str, object] = {"emb": encoder.identity}
+        encoding = sentences = None
         if isinstance(encoder, StaticEncoder):
-            reader: WordReader = StaticReader(encoder, rules, options.oov != "drop")
             fields["oov"] = options.oov
         else:
-            layer = parse_aggregation(name, options.layer)
-            window = encoder.window_for(options.window)
-            fields |= {"layer": layer, "context": options.context, "dtype": encoder.dtype}
-            fields["window"] = f"{window}-{options.truncation}"
-            reader = ContextualReader(
-                encoder, rules, layer, options.context, options.batch_tokens, options.truncation, options.window
-            )
-        fields |= options.unit_fields(None if sentences is None else f"{sentences.identity}-{sentences.dtype}")
-        if table is not None:
-            fields["idf"] = table.digest
-        fields |= options.reading_fields()
-        ends: dict[str, object] = {"temp": options.temperature, "refs": options.multi_ref}
-        if options.average != "scores":
-            ends["average"] = options.average
+            encoding = Encoding(encoder, parse_aggregation(name, options.layer), options)
+            fields |= {**encoding.fields(), "context": options.context}
+        if isinstance(options, SmsOptions) and options.sentence_encoder is not None:
+            sentences = load_encoder(options.sentence_encoder, device=run.device, dtype=run.dtype)
+            if isinstance(sentences, StaticEncoder):
+                raise InputError(
+                    f"{name}: sentence_encoder: expected a contextual encoder, but {sentences.identity} is static"
+                )
+        if cls.sentences:
+            fields["sentvec"] = "mean" if sentences is None else f"{sentences.identity}-{sentences.dtype}"
+        fields |= options.fields()
+        if tables:
+            fields["idf"] = tables[0].digest
         metric = cls(
             name=name,
             signature=signature(name, fields),  # all that determines distances: the key under which `auto` is cached
             options=options,
-            reader=reader,
-            table=table,
+            encoding=encoding,
+            encoder=encoder,
+            rules=rules,
+            table=tables[0] if tables else None,
             sentence_encoder=sentences,
-            temperature=1.0 if options.temperature == "auto" else float(str(options.temperature)),
+            temperature=1.0,
         )
-        if options.temperature == "auto":
-            from movers.scores.rescaling import mean_unrelated_distance
-
-            # The unit does not depend on how unknown words are treated.
-            known = replace(metric, options=replace(options, oov="drop"))
-            metric = replace(metric, temperature=mean_unrelated_distance(known))
-        return replace(metric, signature=signature(name, fields | ends))
+        temperature = options.temperature
+        if temperature == "auto":
+            # The unit does not depend on how unknown words are matched.
+            temperature = mean_unrelated_distance(replace(metric, options=replace(options, oov="drop")))
+        return replace(
+            metric,
+            temperature=float(str(temperature)),
+            signature=signature(name, fields | {"temp": options.temperature, "refs": options.multi_ref}),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordMover(MoverSimilarity):
-    """Eq. 1: the bag of words."""
-
-    options: WmsOptions
-    options_class = WmsOptions
-
-    def bag(self, words: Words) -> Bag:
-        return word_bag(words, self.options.weights or "count", self.table, self.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceMover(MoverSimilarity):
-    """Eq. 4: the bag of sentences."""
-
-    options: SmsOptions
-    options_class = SmsOptions
-
-    def bag(self, words: Words) -> Bag:
-        return sentence_bag(
-            words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceAndWordMover(MoverSimilarity):
-    """Eq. 5: words and sentences in one bag."""
-
-    options: SwmsOptions
-    options_class = SwmsOptions
-
-    def bag(self, words: Words) -> Bag:
-        return sentence_and_word_bag(
-            word_bag(words, self.options.weights or "count", self.table, self.name),
-            sentence_bag(
-                words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name, self.options.pooling
-            ),
-        )
-
-
-@documented(WmsOptions)
-def wms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
     """Word Mover's Similarity (Eq. 1–3): minimum cost of transforming one text's words into the other's.
-
-    Parameters
-    ----------
-    predictions : n texts
-    references : n texts, or n lists of texts
-    {options}
 
     Returns
     -------
@@ -354,46 +406,55 @@ def wms(predictions: Sequence[str], references: References, **options: object) -
 
     Examples
     --------
-    >>> result = wms(["A man sells snow online."], ["A man is selling snow on the internet."])
+    >>> import movers
+    >>> result = movers.wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
     0.7449
     """
-    return run(WordMover, "wms", predictions, references, options)
+
+    options: WmsOptions
+    options_class = WmsOptions
+    sentences = False
+
+    def bag(self, words: Words) -> Bag:
+        return word_bag(words, self.options.weights or "count", self.table, self.name, self.options.return_alignment)
 
 
-@documented(SmsOptions)
-def sms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class SentenceMover(MoverSimilarity):
     """Sentence Mover's Similarity (Eq. 2–4): like `wms`, with sentences as units, weighted by their length.
 
-    Parameters
-    ----------
-    predictions : n texts
-    references : n texts, or n lists of texts
-    {options}
-
     Examples
     --------
-    >>> result = sms(["Snow is sold online. It ships in a box."], ["It ships in a box. Snow is sold online."])
-    >>> result["score"]
+    >>> import movers
+    >>> movers.sms(["Snow is sold online. It ships in a box."], ["It ships in a box. Snow is sold online."])["score"]
     1.0
     """
-    return run(SentenceMover, "sms", predictions, references, options)
+
+    options: SmsOptions
+    options_class = SmsOptions
+
+    def bag(self, words: Words) -> Bag:
+        return sentence_bag(words, self.options.sentence_weights, self.table, self.sentence_encoder, self.name)
 
 
-@documented(SwmsOptions)
-def swms(predictions: Sequence[str], references: References, **options: object) -> dict[str, Any]:
-    """Sentence and Word Mover's Similarity (Eq. 2, 3, 5): words and sentences in one bag.
-
-    Parameters
-    ----------
-    predictions : n texts
-    references : n texts, or n lists of texts
-    {options}
+@dataclass(frozen=True, kw_only=True)
+class SentenceAndWordMover(MoverSimilarity):
+    """Sentence + Word Mover's Similarity (Eq. 2, 3, 5): words and sentences in one bag.
 
     Examples
     --------
-    >>> result = swms(["Snow is sold online."], ["They sell snow. It ships in a box."], return_alignment=True)
-    >>> sorted({unit["kind"] for unit in result["alignments"][0][0]["reference"]})
-    ['sentence', 'word']
+    >>> import movers
+    >>> 0 < movers.swms(["Snow is sold online."], ["A man sells snow. It ships in a box."])["score"] < 1
+    True
     """
-    return run(SentenceAndWordMover, "swms", predictions, references, options)
+
+    options: SwmsOptions
+    options_class = SwmsOptions
+
+    def bag(self, words: Words) -> Bag:
+        weights, labelled = self.options.weights or "count", self.options.return_alignment
+        return joint_bag(
+            word_bag(words, weights, self.table, self.name, labelled),
+            sentence_bag(words, self.options.sentence_weights, self.table, None, self.name),
+        )

@@ -1,24 +1,28 @@
-"""The interface of a metric: it reads texts and compares two of them."""
+"""What a metric is: it reads texts into bags and compares two bags."""
 
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
+from movers.bag import Bag
+from movers.encoders.checks import checked_texts
+from movers.encoders.layers import Aggregation
+from movers.encoders.windows import Truncation
+from movers.scores.options import MetricOptions, PairOptions
+from movers.weights import Corpus, IdfTable
 
-from movers.scores.options import RunOptions
-from movers.weights import Corpus, IdfTable, Tables
+if TYPE_CHECKING:
+    from movers.encoders.contextual import ContextualEncoder, EncodedText
 
-__all__ = ["AnyMetric", "Comparison", "Costs", "Example", "PairMetric", "TooLarge", "check_size"]
+__all__ = ["Comparison", "Encoding", "Example", "Metric", "TooLarge", "TransportMetric"]
 
-Text = TypeVar("Text")
-Costs = NDArray[np.float64]
-Reduction = Literal["max", "mean", "sum"]  # `sum`: over the documents of a multi-document summary
-_BYTES_PER_CELL = 42  # of a transport problem: costs, plan and the solver's arrays
+_MOST_CELLS = 25_000_000  # of a cost matrix, about a gigabyte with the solver's arrays
+_MANY_CELLS = 1_000_000  # such problems are solved one at a time, to bound the memory of all threads
+_large = threading.Lock()
 
 
 class Comparison(NamedTuple):
@@ -61,131 +65,146 @@ class Example(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairMetric(abc.ABC, Generic[Text]):
-    """A metric with fixed options; `Text` is its representation of a text.
+class Encoding:
+    """How a metric encodes texts with a contextual model.
+
+    `extra` names the aggregations of other metrics that read the same texts: they are computed in the same forward
+    pass, and those metrics find them in the cache.
+    """
+
+    encoder: ContextualEncoder
+    aggregation: Aggregation
+    options: PairOptions
+    extra: tuple[Aggregation, ...] = ()
+
+    def __call__(self, texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
+        """Yield `(index, encoded text)` as soon as it is ready, in any order."""
+        encoded = self.encoder.encode(
+            texts,
+            self.aggregation,
+            extra=self.extra,
+            batch_size=self.options.run.batch_size,
+            truncation=self.options.truncation,
+            window=self.options.window,
+        )
+        return checked_texts(self.encoder, texts, encoded)
+
+    def fields(self) -> dict[str, object]:
+        """Signature fields."""
+        window = f"{self.encoder.window_for(self.options.window)}-{self.options.truncation}"
+        return {"layer": self.aggregation, "dtype": self.encoder.dtype, "window": window}
+
+    def truncating(self, truncation: Truncation) -> Encoding:
+        return replace(self, options=replace(self.options, truncation=truncation))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(abc.ABC):
+    """A metric with settled options.
 
     Attributes
     ----------
     name, signature : str
-    options : RunOptions
-        Validated.
+    options : MetricOptions
+    encoding : Encoding or None
+        Its contextual model, if it has one.
     baseline : mapping or None
         Mean scores of unrelated texts (`score` and the parts), for rescaling.
     """
 
     name: str
     signature: str
-    options: RunOptions
-    baseline: Mapping[str, float] | None = field(default=None, kw_only=True)
+    options: Any
+    encoding: Encoding | None = None
+    baseline: Mapping[str, float] | None = None
 
-    #: The class of its options.
-    options_class: ClassVar[type[RunOptions]]
-    #: What its predictions are compared with, as messages name it.
+    options_class: ClassVar[type[MetricOptions]]
+    #: What predictions are compared with: `references` or `sources`.
     compared_with: ClassVar[str] = "references"
 
     @classmethod
     @abc.abstractmethod
-    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Self:
+    def build(cls, name: str, options: Any, corpus: Corpus | None = None) -> Metric:
         """Build the metric from validated options; `idf="corpus"` needs all texts of the call."""
 
-    @property
     @abc.abstractmethod
-    def multi_ref(self) -> Reduction:
-        """How scores against several references are combined."""
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether to compare the first pairs while later texts are being read.
-
-        A transformer releases the GIL, so both run at once. A metric that reads texts in plain Python does not overlap:
-        its cost matrices are prepared on the calling thread (`costs_many`) and only the solver, which releases the GIL,
-        runs in the pool.
-        """
-        return True
-
-    @property
-    def runs_in_processes(self) -> bool:
-        """Whether pairs may be distributed over worker processes: true if no contextual model is needed."""
-        return False
-
-    @property
-    def by_reference(self) -> bool:
-        """Whether `compare_many` receives all predictions of a reference at once, after all texts have been read."""
-        return False
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Yield `(index, bag)` for each distinct text as soon as it is ready, in any order."""
 
     @abc.abstractmethod
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Text]]:
-        """Yield `(index, text)` for each distinct text as soon as it is ready, in any order."""
+    def compare(self, prediction: Any, reference: Any) -> Comparison:
+        """Compare one pair; runs in threads."""
 
-    @abc.abstractmethod
-    def compare(self, prediction: Text, reference: Text, costs: Costs | None = None) -> Comparison:
-        """Compare one pair; runs in threads. `costs` is the matrix from `costs_many`, if any."""
+    @property
+    def reduction(self) -> str:
+        """How scores against several references are combined: `max`, `mean` or `sum`."""
+        return str(self.options.multi_ref)
 
-    def costs_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Costs | None]:
-        """Cost matrices of pairs, for metrics that do not overlap; None where `compare` shall compute it."""
-        return [None] * len(pairs)
+    @property
+    def in_processes(self) -> bool:
+        """Whether rows may be distributed over worker processes: not with a contextual model."""
+        return self.encoding is None
 
-    def compare_many(self, pairs: Sequence[tuple[Text, Text]]) -> list[Comparison]:
-        """Compare several pairs one after the other; a metric may override this with a batched version."""
-        found: list[Comparison] = []
-        for prediction, reference in pairs:
-            try:
-                found.append(self.compare(prediction, reference))
-            except TooLarge as error:
-                error.index = len(found)
-                raise
-        return found
-
-    def was_cut(self, text: Text) -> bool:
-        """Whether the text was truncated."""
-        return False
-
-    def has_unknown(self, text: Text) -> bool:
-        """Whether the text has words or subwords that the encoder does not know."""
-        return False
-
-    def similarity(self, distance: float) -> float:
-        """Score of a distance, for metrics whose score depends on the distance only."""
-        raise NotImplementedError
-
-    def idf_tables(self) -> IdfTable | Tables | None:
-        """The IDF tables in use, in a form that the option `idf` accepts."""
-        return None
-
-    def reading_whole(self) -> Self:
-        """The metric with `truncation="window"`, for built-in texts."""
-        return self
-
-    def table_row(self) -> int | None:
-        """Layer whose row applies in a baseline file of the package `bert-score`; None if there is none."""
-        return None
-
-    def rescale(self, name: str, value: float) -> float:
-        """Rescale a score or part with the baseline: unrelated texts to 0, equal texts to 1."""
-        if self.baseline is None:
-            return value
-        return (value - self.baseline[name]) / (1.0 - self.baseline[name])
-
-    def extra(self) -> dict[str, object]:
+    @property
+    def extra(self) -> Mapping[str, object]:
         """Further entries of the result."""
         return {}
 
+    @property
+    def tables(self) -> tuple[IdfTable, ...]:
+        """The IDF tables in use, in a form that the option `idf` accepts."""
+        return ()
 
-AnyMetric = PairMetric[Any]
+
+class TransportMetric(Metric):
+    """What the six metrics with references share: blank texts, texts of which filters leave nothing, sizes."""
+
+    @abc.abstractmethod
+    def align(self, prediction: Bag, reference: Bag) -> Comparison:
+        """Compare two bags that have units."""
+
+    @property
+    def unfiltered(self) -> Self:
+        """The metric without filters."""
+        return self
+
+    def compare(self, prediction: Bag, reference: Bag) -> Comparison:
+        reference = reference.as_reference or reference
+        unfiltered = not len(prediction.masses) or not len(reference.masses)
+        if unfiltered:
+            prediction, reference = (self._whole(bag) for bag in (prediction, reference))
+            reference = reference.as_reference or reference
+        m, n = len(prediction.masses), len(reference.masses)
+        if not m or not n:
+            equal = prediction.text.split() == reference.text.split() or (prediction.blank and reference.blank)
+            return self.compare_empty(equal)
+        if m * n > _MOST_CELLS:
+            raise TooLarge(
+                f"comparing {m:,} with {n:,} units takes {m * n:,} cells, more than {_MOST_CELLS:,}; "
+                "score shorter texts"
+            )
+        if m * n > _MANY_CELLS:
+            with _large:
+                comparison = self.align(prediction, reference)
+        else:
+            comparison = self.align(prediction, reference)
+        return comparison._replace(unfiltered=True) if unfiltered else comparison
+
+    def compare_empty(self, equal: bool) -> Comparison:
+        """The comparison if a side has no units: 1 for equal texts, 0 for others."""
+        alignment: dict[str, object] = {"distance": None, "prediction": [], "reference": [], "flows": []}
+        return Comparison(
+            float(equal),
+            empty=True,
+            alignment=alignment if self.options.return_alignment else None,
+            distance=0.0 if equal else None,
+        )
+
+    def _whole(self, bag: Bag) -> Bag:
+        """All tokens of a text."""
+        ((_, whole),) = self.unfiltered.read([bag.text])
+        return whole  # type: ignore[no-any-return]
 
 
 class TooLarge(Exception):
-    """A pair whose cost matrix exceeds `max_cells`: `index` in a list of pairs, and the numbers of its texts."""
-
-    index: int = 0
-    pair: tuple[int, int] = (0, 0)
-
-
-def check_size(m: int, n: int, limit: int) -> None:
-    """Raise if a cost matrix (m, n) would exceed `limit` cells, before anything of that size is allocated."""
-    if m * n > limit:
-        size = m * n * _BYTES_PER_CELL / 1e9
-        raise TooLarge(
-            f"comparing {m:,} with {n:,} units takes {m * n:,} cells (about {size:,.1f} GB): more than "
-            f"max_cells={limit:,}; raise max_cells if there is room, or score shorter texts"
-        )
+    """A pair whose cost matrix would not fit into memory."""

@@ -1,29 +1,22 @@
 """Options of the metrics, each declared once: type, default and one sentence of help.
 
-Validation, docstrings and signatures of the functions, evaluate's `inputs_description`, the tables of the metric cards,
-`movers options NAME` and the forms of the web pages are derived from the fields of these dataclasses.
+Validation, docstrings and signatures of the functions, evaluate's `inputs_description`, the tables of the metric cards
+and `movers options NAME` are derived from the fields of these dataclasses. What concerns the machine and not the
+definition of the score is in `RunSettings`, the same for all metrics.
 """
 
 from __future__ import annotations
 
-import html
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
-from movers.encoders.shared import SharedPass
 from movers.encoders.windows import Truncation
 from movers.errors import InputError
 from movers.inputs import check_choice, check_options, check_positive
 
-__all__ = ["OptionRow", "Options", "PairOptions", "References", "RunOptions", "documented", "option", "option_rows"]
-
-Function = TypeVar("Function", bound=Callable[..., object])
-Dtype = Literal["float32", "float16", "bfloat16"]
-MultiRef = Literal["max", "mean"]
-References = Sequence[str] | Sequence[Sequence[str]]
+__all__ = ["MetricOptions", "OptionRow", "Options", "PairOptions", "RunSettings", "option", "option_rows"]
 
 
 def option(
@@ -39,7 +32,7 @@ def option(
     values : str, optional
         Valid values, if the type of the field does not show them.
     alias_of : str, optional
-        The option of which this is an alias.
+        The option or setting of which this is an alias, for callers of evaluate's bertscore.
     least : int
         Minimum of an integer option.
     """
@@ -57,69 +50,79 @@ class OptionRow(NamedTuple):
     alias_of: str | None
 
 
-def _plain(value: object) -> object:
-    """Arrays as lists, so that comparisons give a single bool."""
-    return value.tolist() if getattr(value, "ndim", 0) and hasattr(value, "tolist") else value
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Base of all options: a frozen dataclass whose fields are declared with `option`."""
 
-    #: Preset → the defaults it sets.
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
-
     @classmethod
-    def parse(cls, metric: str, given: Mapping[str, object]) -> Self:
-        """Validate keyword arguments and resolve defaults; an unknown name or value is an error."""
-        check_options(metric, given, [item.name for item in fields(cls)])
-        given = {name: _plain(value) for name, value in given.items()}
-        chosen = given.get("preset")
-        if chosen is not None:
-            check_choice(metric, "preset", chosen, [*cls.presets, None])
-            given = {**cls.presets[str(chosen)], **given}
-        options = cls(**given)
-        _check_aliases(metric, options, given)
-        kinds = _types(cls)
-        for item in fields(cls):
-            _check(metric, item.name, getattr(options, item.name), kinds[item.name], item.metadata["least"])
-        return options.settle(metric)
+    def parse(cls, owner: str, values: Mapping[str, object]) -> Self:
+        """Validate options and resolve defaults; an unknown name or value is an error that names the owner."""
+        check_options(owner, values, [item.name for item in _options(cls)])
+        options = cls(**values)
+        kinds = get_type_hints(cls)
+        for item in _options(cls):
+            _check(owner, item.name, getattr(options, item.name), kinds[item.name], item.metadata["least"])
+        return options.settle(owner)
 
-    def settle(self, metric: str) -> Self:
+    def settle(self, owner: str) -> Self:
         """Fill in defaults that depend on other options; contradictions are errors."""
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Options):
-    """Where and how a metric runs; only `dtype` and `unescape` change scores by more than rounding.
+class RunSettings(Options):
+    """Where and how a metric runs; only `dtype` changes scores by more than rounding.
 
     In float32 scores agree within 1e-6 in any batch and on any device; half precision is a thousand times coarser.
     """
 
-    device: str | None = option(
-        "auto", "device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps` or any torch device"
+    device: str | None = option("auto", "`auto`, `cpu`, `cuda`, `mps` or any torch device")
+    dtype: Literal["float32", "float16", "bfloat16"] = option(
+        "float32", "precision of a contextual model; scores are batch-invariant (1e-6) in `float32` only"
     )
-    dtype: Dtype = option(
-        "float32", "precision of a contextual model given by name; scores are batch-invariant (1e-6) in `float32` only"
+    batch_size: int | None = option(
+        None, "texts per forward pass of a contextual model; by default as many as fill the processor's cache"
     )
-    batch_tokens: int | None = option(None, "tokens per batch of a contextual model, padding included")
     threads: int | None = option(None, "threads that compare texts; by default one per available processor")
     workers: int | None = option(
         None, "worker processes, for static vectors; contextual models run in one process, with threads"
     )
     progress: bool | None = option(None, "show a progress bar; by default only on a terminal, after two seconds")
-    return_alignment: bool = option(False, "add `alignments`: which units were matched, with their mass and cost")
-    preset: str | None = option(None, "sets several options at once; options given explicitly override it")
-    unescape: bool = option(False, "decode HTML entities such as `&quot;` first")
-
-    def clean(self, text: str) -> str:
-        """The text after `unescape`."""
-        return html.unescape(text) if self.unescape else text
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairOptions(RunOptions):
+class MetricOptions(Options):
+    """Base of the options of a metric."""
+
+    return_alignment: bool = option(False, "add `alignments`: which units were matched, with their mass and cost")
+    preset: str | None = option(None, "sets several options at once; options given explicitly override it")
+    run: RunSettings = RunSettings()
+
+    #: Preset → the defaults it sets.
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+
+    @classmethod
+    def parse(cls, owner: str, values: Mapping[str, object]) -> Self:
+        """Validate the options of a metric, together with the run settings."""
+        settings = [item.name for item in fields(RunSettings)]
+        check_options(owner, values, [*(item.name for item in _options(cls)), *settings])
+        values = {name: _plain(value) for name, value in values.items()}
+        preset = values.get("preset")
+        if preset is not None:
+            check_choice(owner, "preset", preset, [*cls.presets, None])
+            values = {**cls.presets[str(preset)], **values}
+        _check_aliases(owner, cls, values)
+        run = RunSettings.parse(owner, {name: value for name, value in values.items() if name in settings})
+        options = super().parse(owner, {name: value for name, value in values.items() if name not in settings})
+        return options.with_run(run)
+
+    def with_run(self, run: RunSettings) -> Self:
+        """The options with these run settings."""
+        return replace(self, run=run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions(MetricOptions):
     """Options shared by all metrics with references."""
 
     model: object = option(
@@ -132,7 +135,7 @@ class PairOptions(RunOptions):
         "IDF table: `corpus` computes it from the references of this call; implies IDF weights",
         values="'corpus', path, IdfTable or None",
     )
-    multi_ref: MultiRef = option("max", "how scores against several references are combined")
+    multi_ref: Literal["max", "mean"] = option("max", "how scores against several references are combined")
     truncation: Truncation = option(
         "window", "texts longer than the window: read in overlapping windows, rejected, or truncated and counted"
     )
@@ -143,20 +146,20 @@ class PairOptions(RunOptions):
         "unrelated texts or a file written by `movers baseline`",
         values="True, False or path",
     )
-    max_cells: int = option(
-        25_000_000, "largest cost matrix, in cells of about 42 bytes; larger pairs are an error that names the row"
-    )
-    shared_pass: SharedPass | None = option(
-        None, "metrics given the same `movers.SharedPass` reuse one forward pass per text", values="SharedPass or None"
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Validation and documentation derived from types
 
 
-def _types(cls: Any) -> dict[str, Any]:
-    return {name: kind for name, kind in get_type_hints(cls).items() if name in {item.name for item in fields(cls)}}
+def _options(cls: Any) -> list[Field[Any]]:
+    """The fields declared with `option`."""
+    return [item for item in fields(cls) if item.metadata]
+
+
+def _plain(value: object) -> object:
+    """Arrays as lists, so that comparisons give a single bool."""
+    return value.tolist() if getattr(value, "ndim", 0) and hasattr(value, "tolist") else value
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
@@ -165,87 +168,57 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 def _choices(kind: Any) -> tuple[object, ...]:
     """All values of a finite type; empty for other types."""
-    found: list[object] = []
+    choices: list[object] = []
     for member in _members(kind):
         if get_origin(member) is Literal:
-            found += get_args(member)
+            choices += get_args(member)
         elif member is bool:
-            found += [True, False]
+            choices += [True, False]
         elif member is NoneType:
-            found.append(None)
+            choices.append(None)
         else:
             return ()
-    return tuple(found)
+    return tuple(choices)
 
 
-def _check_aliases(metric: str, options: Options, given: Mapping[str, object]) -> None:
+def _check_aliases(owner: str, cls: Any, values: Mapping[str, object]) -> None:
     """Raise if an option and its alias are given different values."""
-    defaults = {item.name: item.default for item in fields(options)}
-    for item in fields(options):
-        own, value = item.metadata["alias_of"], getattr(options, item.name)
-        if own in given and value not in (None, False) and given[own] not in (value, defaults[own]):
+    defaults = {item.name: item.default for item in [*_options(cls), *_options(RunSettings)]}
+    for item in _options(cls):
+        name, value = item.metadata["alias_of"], values.get(item.name)
+        if name in values and value not in (None, False) and values[name] not in (value, defaults[name]):
             raise InputError(
-                f"{metric}: {item.name}: expected it or {own}, whose other name it is, but got both: {value!r} and "
-                f"{given[own]!r}"
+                f"{owner}: {item.name!r} is an alias of {name!r}; pass only one: got {value!r} and {values[name]!r}"
             )
 
 
-def _check(metric: str, name: str, value: object, kind: Any, least: int) -> None:
+def _check(owner: str, name: str, value: object, kind: Any, least: int) -> None:
     members = _members(kind)
     if choices := _choices(kind):
-        check_choice(metric, name, value, choices)
+        check_choice(owner, name, value, choices)
     elif int in members:
-        check_positive(metric, name, value, NoneType in members, least)
+        check_positive(owner, name, value, NoneType in members, least)
     elif str in members and not (isinstance(value, str) and value) and not (value is None and NoneType in members):
-        raise InputError(f"{metric}: {name}: expected a text, but got {value!r}")
-    elif SharedPass in members and not isinstance(value, SharedPass | None):
-        raise InputError(f"{metric}: {name}: expected a movers.SharedPass or None, but got {type(value).__name__}")
+        raise InputError(f"{owner}: {name}: expected a text, but got {value!r}")
 
 
-def _values(item: Field[Any], kind: Any) -> str:
-    if item.metadata["values"]:
-        return str(item.metadata["values"])
-    if choices := _choices(kind):
-        return ", ".join(map(repr, choices))
-    return " or ".join("None" if member is NoneType else member.__name__ for member in _members(kind))
-
-
-def option_rows(cls: type[Options]) -> list[OptionRow]:
-    """All options of a metric, its own first, then the shared ones.
+def option_rows(cls: Any) -> list[OptionRow]:
+    """The options of a metric (or the run settings) for documentation, `model` first, shared ones last.
 
     >>> next(row for row in option_rows(PairOptions) if row.name == "multi_ref")[:3]
     ('multi_ref', "'max', 'mean'", 'max')
     """
-    kinds = _types(cls)
-    shared = [item.name for item in fields(PairOptions)]
-    ordered = sorted(fields(cls), key=lambda item: (item.name in shared and item.name != "model", item.name != "model"))
-    return [
-        OptionRow(
-            item.name,
-            _values(item, kinds[item.name]) if item.name != "preset" else ", ".join(map(repr, [*cls.presets, None])),
-            item.default,
-            item.metadata["help"],
-            _choices(kinds[item.name]),
-            item.metadata["alias_of"],
+    kinds = get_type_hints(cls)
+    shared = [item.name for item in _options(PairOptions)]
+    rows = []
+    for item in sorted(_options(cls), key=lambda item: (item.name != "model", item.name in shared)):
+        choices, values = _choices(kinds[item.name]), item.metadata["values"]
+        if item.name == "preset":
+            values = ", ".join(map(repr, [*cls.presets, None]))
+        elif not values:
+            names = ["None" if member is NoneType else getattr(member, "__name__", "") for member in _members(kinds[item.name])]
+            values = ", ".join(map(repr, choices)) or " or ".join(names)
+        rows.append(
+            OptionRow(item.name, values, item.default, item.metadata["help"], choices, item.metadata["alias_of"])
         )
-        for item in ordered
-    ]
-
-
-def documented(cls: type[Options]) -> Callable[[Function], Function]:
-    """Add the options to a function's signature and, in place of `{options}`, to its docstring."""
-
-    def document(function: Function) -> Function:
-        rows = option_rows(cls)
-        lines = [f"{row.name} : {row.values}, default {row.default!r}\n        {row.help}" for row in rows]
-        function.__doc__ = (function.__doc__ or "").replace("{options}", "\n    ".join(lines))
-        given = [
-            part
-            for part in inspect.signature(function).parameters.values()
-            if part.kind is not inspect.Parameter.VAR_KEYWORD
-        ]
-        named = [inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default) for row in rows]
-        function.__signature__ = inspect.Signature([*given, *named])  # type: ignore[attr-defined]
-        return function
-
-    return document
+    return rows

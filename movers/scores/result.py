@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Sized
 from typing import Any
 
 from movers.io import printable
-from movers.scores.metric import AnyMetric, Comparison, Example
+from movers.scores.metric import Comparison, Example, Metric
 
-__all__ = ["Result", "Totals", "collect", "corpus_score", "reduce_references"]
+__all__ = ["Result", "collect", "reduce_references"]
 
 
 class Result(dict[str, Any]):
@@ -39,30 +38,33 @@ class Result(dict[str, Any]):
         printer.text(repr(self))
 
 
-def reduce_references(metric: AnyMetric, comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
-    if metric.multi_ref == "max":
+def reduce_references(metric: Metric, comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
+    """Combine the comparisons of a prediction with all its references, and rescale."""
+    if len(comparisons) == 1:
+        value, parts, distance = comparisons[0].score, comparisons[0].parts, comparisons[0].distance
+    elif metric.reduction == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
         value, parts, distance = best.score, best.parts, best.distance
     else:
-        count = 1 if metric.multi_ref == "sum" else len(comparisons)
+        count = 1 if metric.reduction == "sum" else len(comparisons)
         value = math.fsum(comparison.score for comparison in comparisons) / count
         names = comparisons[0].parts
         parts = {name: math.fsum(comparison.parts[name] for comparison in comparisons) / count for name in names}
-        moved = [comparison.distance for comparison in comparisons if comparison.distance is not None]
-        distance = math.fsum(moved) / len(moved) if moved else None
+        distances = [comparison.distance for comparison in comparisons if comparison.distance is not None]
+        distance = math.fsum(distances) / len(distances) if distances else None
     alignments = None
     if metric.options.return_alignment:
         alignments = [
             {
                 "reference_index": index,
-                "score": metric.rescale("score", comparison.score),
+                "score": _rescale(metric, "score", comparison.score),
                 **(comparison.alignment or {}),
             }
             for index, comparison in enumerate(comparisons)
         ]
     return Example(
-        metric.rescale("score", value),
-        {name: metric.rescale(name, part) for name, part in parts.items()} if metric.baseline else parts,
+        _rescale(metric, "score", value),
+        {name: _rescale(metric, name, part) for name, part in parts.items()} if metric.baseline else parts,
         any(comparison.empty for comparison in comparisons),
         any(comparison.unfiltered for comparison in comparisons),
         truncated,
@@ -72,66 +74,18 @@ def reduce_references(metric: AnyMetric, comparisons: list[Comparison], truncate
     )
 
 
-@dataclass
-class Totals:
-    """Running totals for the corpus score: counts, and exact sums as a few floats each."""
-
-    rows: int = 0
-    moved: int = 0  # rows with a distance
-    scores: list[float] = field(default_factory=list)
-    distances: list[float] = field(default_factory=list)
-    other_scores: list[float] = field(default_factory=list)  # of the rows without distance
-
-    def add(self, scores: Sequence[float], distances: Sequence[float | None]) -> None:
-        """Add rows."""
-        moved = [distance for distance in distances if distance is not None]
-        others = [score for score, distance in zip(scores, distances, strict=True) if distance is None]
-        self.rows += len(scores)
-        self.moved += len(moved)
-        self.scores = _exact_sum([*self.scores, *scores])
-        self.distances = _exact_sum([*self.distances, *moved])
-        self.other_scores = _exact_sum([*self.other_scores, *others])
-
-    def corpus_score(self, metric: AnyMetric) -> float:
-        """The mean of the scores or, with `average="distances"`, the similarity of the mean distance.
-
-        A row without distance (one side is blank) counts with its score.
-        """
-        if getattr(metric.options, "average", "scores") == "scores":
-            return math.fsum(self.scores) / self.rows
-        mean = math.fsum(self.distances) / self.moved if self.moved else 0.0
-        value = metric.rescale("score", metric.similarity(mean)) if self.moved else 0.0
-        return math.fsum([value * self.moved, *self.other_scores]) / self.rows
+def _rescale(metric: Metric, name: str, value: float) -> float:
+    """Unrelated texts to 0, equal texts to 1."""
+    if metric.baseline is None:
+        return value
+    return (value - metric.baseline[name]) / (1.0 - metric.baseline[name])
 
 
-def _exact_sum(values: Iterable[float]) -> list[float]:
-    """A few floats with exactly the same sum, so that a later `math.fsum` rounds once, as over all values.
-
-    >>> _exact_sum([1e16, 1.0, 1.0, 0.5])
-    [1.0000000000000002e+16, 0.5]
-    """
-    left = list(values)
-    parts: list[float] = []
-    while part := math.fsum(left):
-        parts.append(part)
-        if not math.isfinite(part):
-            break
-        left.append(-part)
-    return parts
-
-
-def corpus_score(metric: AnyMetric, scores: Sequence[float], distances: Sequence[float | None]) -> float:
-    """Corpus score of all rows."""
-    totals = Totals()
-    totals.add(scores, distances)
-    return totals.corpus_score(metric)
-
-
-def collect(metric: AnyMetric, examples: Sequence[Example]) -> dict[str, object]:
+def collect(metric: Metric, examples: Sequence[Example]) -> Result:
     """The result dict, with plain Python values only."""
     scores, distances = [example.score for example in examples], [example.distance for example in examples]
-    result: dict[str, object] = Result(
-        score=corpus_score(metric, scores, distances),
+    result = Result(
+        score=math.fsum(scores) / len(scores),
         scores=scores,
         signature=metric.signature,
         n_empty=sum(example.empty for example in examples),
@@ -143,7 +97,7 @@ def collect(metric: AnyMetric, examples: Sequence[Example]) -> dict[str, object]
         result["distances"] = distances
     for name in examples[0].parts:
         result[name] = [example.parts[name] for example in examples]
-    result.update(metric.extra())
+    result.update(metric.extra)
     if metric.options.return_alignment:
         result["alignments"] = [example.alignments for example in examples]
     return result

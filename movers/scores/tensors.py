@@ -151,7 +151,7 @@ def _shares(
         by_column[place] = np.divide(flow, r, out=np.zeros_like(flow), where=r > 0) / (r > 0).sum()
         return by_row, by_column
 
-    solved = list(threaded_map(solve, range(len(values)), threads, chunk=4))
+    solved = threaded_map(solve, range(len(values)), threads)
     tensors = [np.stack([pair[side] for pair in solved]) for side in (0, 1)]
     first, second = (torch.from_numpy(array).to(similarity) for array in tensors)
     return first, second

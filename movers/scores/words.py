@@ -2,328 +2,240 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders import Encoder
-from movers.encoders.checks import checked_texts
-from movers.encoders.layers import Aggregation
-from movers.encoders.static import StaticEncoder
-from movers.encoders.windows import Truncation, group_when_complete
-from movers.scores.bags import Bag
-from movers.scores.lexicon import INVISIBLE, Entries, lexicon_of
-from movers.texts import Span, WordRules, is_visible, sentence_spans, split_pieces
-from movers.weights import IdfTable, Keys
+from movers.bag import Label
+from movers.encoders.static import StaticEncoder, known_vectors
+from movers.encoders.windows import group_when_complete
+from movers.scores.metric import Encoding
+from movers.texts import WordRules, cut_alike_alone, is_visible, sentence_spans, split_pieces
 
 if TYPE_CHECKING:
-    from movers.encoders.contextual import ContextualEncoder, EncodedText
+    from movers.encoders.contextual import EncodedText
 
-__all__ = [
-    "ContextualReader",
-    "JoinedUnits",
-    "SentenceUnits",
-    "StaticReader",
-    "WordIdf",
-    "WordReader",
-    "WordText",
-    "WordUnits",
-    "Words",
-    "sentence_of",
-]
+__all__ = ["ContextualReader", "StaticReader", "Words"]
 
 Vectors = NDArray[np.float32]
-Floats = NDArray[np.float64]
+_WORDS_KEPT = 1 << 15  # 32 MiB at 256 dimensions
+_LONGEST_TOKEN = 40  # characters; without spaces between words, tokens are whole sentences that hardly ever recur
 
 
-class Words(Protocol):
-    """Word occurrences of a text.
+class Words(NamedTuple):
+    """The n words of a text that the rules keep and that have a vector, in text order.
 
     Attributes
     ----------
     text : str
-    rows : n rows of `vectors`, in text order; equal rows are the same word type
-    words : the word of each row of `vectors`
-    vectors : (N, d)
-    squares : (N,) squared norms of the vectors, or None
+    rows : n rows of `table`; equal rows are the same word type
+    table : (N, d) vectors
+    names : N words
+    sentences : n indices of the sentence in which each begins; all 0 unless the reader splits sentences
+    spans : (start, end) of every sentence
+    missing : rows of words without a vector, if such words are kept
+    dropped : words that were filtered out, for alignments only
+    unknown, cut, blank : see `Bag`
     """
 
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def rows(self) -> list[int]: ...
-
-    @property
-    def words(self) -> Sequence[str]: ...
-
-    @property
-    def vectors(self) -> Vectors: ...
-
-    @property
-    def squares(self) -> Floats | None: ...
-
-    def spans(self) -> list[tuple[int, int]]:
-        """Start and end of every sentence."""
-        ...
-
-    def unknown_rows(self) -> AbstractSet[int]:
-        """Rows of words without a vector, if such words are kept."""
-        ...
-
-    def starts(self) -> list[int]:
-        """Character offsets of the n occurrences."""
-        ...
+    text: str
+    rows: list[int]
+    table: Vectors
+    names: Sequence[str]
+    sentences: list[int]
+    spans: list[tuple[int, int]]
+    missing: frozenset[int] = frozenset()
+    dropped: tuple[Label, ...] = ()
+    unknown: bool = False
+    cut: bool = False
+    blank: bool = False
 
 
-def sentence_of(words: Words) -> NDArray[np.intp]:
-    """(n,) index of the sentence in which each occurrence begins."""
-    begins = [begin for begin, _ in words.spans()]
+def _sentence_at(starts: Sequence[int], place: int) -> int:
     # A token can begin before its sentence: a space before a combining mark is part of the token.
-    return np.maximum(np.searchsorted(begins, words.starts(), side="right") - 1, 0)
+    return max(bisect_right(starts, place) - 1, 0)
 
 
-class WordUnits(NamedTuple):
-    """Word types of a text in order of first occurrence; `types` are rows of `words.vectors`."""
+class _Vocabulary:
+    """The words seen so far with their vectors, for one encoder and one set of rules.
 
-    words: Words
-    types: list[int]
+    White space always ends a word, so the words of each whitespace-separated token are remembered: reading a text
+    costs little more than one dictionary lookup per token.
+    """
 
-    def vectors(self) -> Vectors:
-        return self.words.vectors.take(self.types, axis=0)
+    def __init__(self, encoder: StaticEncoder, rules: WordRules, keep_unknown: bool) -> None:
+        self.encoder, self.rules, self.keep_unknown = encoder, rules, keep_unknown
+        self.lock = threading.Lock()
+        self.forget()
 
-    def unknown(self) -> NDArray[np.bool_]:
-        return np.isin(self.types, list(self.words.unknown_rows()))
+    def forget(self) -> None:
+        """Begin anew; readers of the old lists keep them."""
+        self.names: list[str] = []
+        self.missing: set[int] = set()
+        self.table = np.zeros((1024, self.encoder.dimension), np.float32)
+        self.row_of: dict[str, int] = {}  # −1 for a word without a vector
+        self._tokens: dict[str, tuple[int, ...]] = {}
 
-    def keys(self) -> list[str]:
-        return [self.words.words[row] for row in self.types]
+    def read(self, texts: Sequence[str]) -> list[list[int]]:
+        """Rows of the kept words of each text; −1 for a word without a vector, unless such words are kept."""
+        if max(len(self.row_of), len(self._tokens) // 2) > _WORDS_KEPT:
+            self.forget()
+        written = [text.split() for text in texts]
+        new = set(chain.from_iterable(written)).difference(self._tokens)
+        whole: dict[int, list[str]] = {}
+        if new:
+            odd = {token for token in new if len(token) > _LONGEST_TOKEN or not cut_alike_alone(token)}
+            words = {token: self._words(token) for token in new - odd}
+            whole = {n: self._words(text) for n, text in enumerate(texts) if odd and not odd.isdisjoint(written[n])}
+            self._learn(chain(*words.values(), *whole.values()))
+            self._tokens.update((token, tuple(map(self.row_of.__getitem__, kept))) for token, kept in words.items())
+        rows_of = self._tokens.__getitem__
+        return [
+            [*map(self.row_of.__getitem__, whole[n])]
+            if n in whole
+            else [*chain.from_iterable(map(rows_of, tokens))]
+            for n, tokens in enumerate(written)
+        ]
 
-    def describe(self) -> list[dict[str, object]]:
-        first: dict[int, int] = {}
-        for row, number in zip(self.words.rows, sentence_of(self.words).tolist(), strict=True):
-            first.setdefault(row, number)
-        return [{"text": self.words.words[row], "kind": "word", "sentence": first[row]} for row in self.types]
+    def _words(self, text: str) -> list[str]:
+        judged = (self.rules.judge(piece) for piece in split_pieces(text) if is_visible(piece))
+        return [word for word, reason in judged if not reason]
 
-
-@dataclass(frozen=True)
-class SentenceUnits:
-    """Sentences of a text with their (n, d) vectors and their indices."""
-
-    matrix: Vectors
-    texts: list[str]
-    numbers: list[int]
-
-    def vectors(self) -> Vectors:
-        return self.matrix
-
-    def unknown(self) -> NDArray[np.bool_]:
-        return np.zeros(len(self.numbers), dtype=bool)
-
-    def keys(self) -> list[str]:
-        return self.texts
-
-    def describe(self) -> list[dict[str, object]]:
-        columns = zip(self.texts, self.numbers, strict=True)
-        return [{"text": text, "kind": "sentence", "sentence": number} for text, number in columns]
-
-
-@dataclass(frozen=True)
-class JoinedUnits:
-    """Words and sentences of a text in one bag."""
-
-    words: Bag
-    sentences: Bag
-
-    def vectors(self) -> Vectors:
-        return np.concatenate([self.words.units.vectors(), self.sentences.units.vectors()])
-
-    def unknown(self) -> NDArray[np.bool_]:
-        return np.concatenate([self.words.units.unknown(), self.sentences.units.unknown()])
-
-    def keys(self) -> list[Hashable]:
-        return [*self.words.units.keys(), *self.sentences.units.keys()]
-
-    def describe(self) -> list[dict[str, object]]:
-        return self.words.units.describe() + self.sentences.units.describe()
-
-
-class WordText(Protocol):
-    """A text that has been read."""
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def cut(self) -> bool:
-        """Whether the text was truncated."""
-        ...
-
-    @property
-    def unknown(self) -> bool:
-        """Whether it has words or subwords that the encoder does not know."""
-        ...
-
-    @property
-    def blank(self) -> bool:
-        """Whether it has no visible character."""
-        ...
-
-    def words(self, filtered: bool) -> Words | None:
-        """The words that the rules keep, or all tokens; None if there are none."""
-        ...
+    def _learn(self, words: Iterable[str]) -> None:
+        new = [word for word in dict.fromkeys(words) if word not in self.row_of]
+        vectors, known = known_vectors(self.encoder, new)
+        begin = len(self.names)
+        if self.keep_unknown:  # they are at the origin
+            self.missing.update((begin + np.flatnonzero(~known)).tolist())
+        else:
+            self.row_of.update(dict.fromkeys(new, -1))
+            new, vectors = [word for word, has in zip(new, known, strict=True) if has], vectors[known]
+        end = begin + len(new)
+        if end > len(self.table):
+            wider = np.zeros((2 * end, self.encoder.dimension), np.float32)
+            wider[:begin] = self.table[:begin]
+            self.table = wider
+        self.table[begin:end] = vectors
+        self.row_of.update(zip(new, range(begin, end), strict=True))
+        self.names += new
 
 
-class WordReader(Protocol):
-    """Reads distinct texts as words with vectors."""
-
-    @property
-    def encoder(self) -> Encoder: ...
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, WordText]]: ...
-
-
-@dataclass(frozen=True)
-class WordIdf:
-    """Builds IDF tables of words."""
-
-    rules: WordRules
-    keys: Keys = "words"
-    tokenizer: str | None = None
-
-    def build(self, texts: Iterable[str]) -> IdfTable:
-        return IdfTable.build(self.rules.words(text) for text in texts)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Static words
+_vocabulary = lru_cache(maxsize=4)(_Vocabulary)
 
 
 @dataclass(frozen=True)
 class StaticReader:
-    """Reads texts with a static encoder."""
+    """Reads texts with a static encoder.
+
+    Parameters
+    ----------
+    keep_unknown : keep words without a vector, at the origin
+    split : tell the sentence of each word
+    labelled : tell what was dropped
+    """
 
     encoder: StaticEncoder
     rules: WordRules
-    keep_unknown: bool = False  # keep words without a vector, at the origin
+    keep_unknown: bool
+    split: bool
+    labelled: bool
 
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, StaticText]]:
-        entries, rows, unknown = lexicon_of(self.encoder, self.rules, self.keep_unknown).read(texts)
-        for index, text in enumerate(texts):
-            yield index, StaticText(self, text, rows[index], entries, unknown[index])
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Words]]:
+        spans = [sentence_spans(text, self.rules.lang) if self.split else [(0, len(text))] for text in texts]
+        vocabulary = _vocabulary(self.encoder, self.rules, self.keep_unknown)
+        with vocabulary.lock:
+            if self.split:
+                parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
+                rows_of = iter(vocabulary.read(parts))
+                rows = [[next(rows_of) for _ in own] for own in spans]
+            else:
+                rows = [[own] for own in vocabulary.read(texts)]
+            return enumerate([self._words(vocabulary, *each) for each in zip(texts, rows, spans, strict=True)])
 
-
-class StaticText(NamedTuple):
-    """A text as rows of a lexicon."""
-
-    reader: StaticReader
-    text: str
-    rows: list[int]
-    entries: Entries
-    unknown: bool
-    cut: bool = False
-
-    @property
-    def blank(self) -> bool:
-        return not is_visible(self.text)
-
-    def words(self, filtered: bool) -> StaticWords | None:
-        if filtered:
-            return StaticWords(self.text, self.rows, self.entries, self.reader.rules.lang) if self.rows else None
-        everything = replace(self.reader.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False)
-        ((_, text),) = replace(self.reader, rules=everything).read([self.text])
-        return text.words(filtered=True)
-
-
-class StaticWords(NamedTuple):
-    """Occurrences of static words; sentences and offsets are computed on demand."""
-
-    text: str
-    rows: list[int]
-    entries: Entries
-    lang: str
-
-    @property
-    def words(self) -> Sequence[str]:
-        return self.entries.words
-
-    @property
-    def vectors(self) -> Vectors:
-        return self.entries.vectors
-
-    @property
-    def squares(self) -> Floats:
-        return self.entries.squares
-
-    def unknown_rows(self) -> AbstractSet[int]:
-        return self.entries.unknown
-
-    def spans(self) -> list[tuple[int, int]]:
-        return sentence_spans(self.text, self.lang)
-
-    def starts(self) -> list[int]:
-        pieces, codes = split_pieces(self.text), self.entries.codes
-        ends = accumulate(map(len, pieces))
-        return [end - len(piece) for end, piece in zip(ends, pieces, strict=True) if codes.get(piece, INVISIBLE) >= 0]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Contextual words
+    def _words(
+        self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]
+    ) -> Words:
+        every = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
+        sentences = [0] * len(every) if len(rows) == 1 else [n for n, own in enumerate(rows) for _ in own]
+        unknown = -1 in every
+        if unknown:
+            sentences = [number for number, row in zip(sentences, every, strict=True) if row >= 0]
+            every = [row for row in every if row >= 0]
+        missing = frozenset(vocabulary.missing.intersection(every)) if vocabulary.missing else frozenset()
+        dropped: list[Label] = []
+        if self.labelled:
+            starts = [begin for begin, _ in spans]
+            for word, start, _, reason in self.rules.spans(text):
+                reason = reason or ("" if vocabulary.row_of.get(word, 0) >= 0 else "no vector")
+                if reason:
+                    dropped.append(Label(word, "word", _sentence_at(starts, start), reason))
+        return Words(
+            text,
+            every,
+            vocabulary.table,
+            vocabulary.names,
+            sentences,
+            spans,
+            missing,
+            tuple(dropped),
+            unknown or bool(missing),
+            blank=not every and not is_visible(text),
+        )
 
 
 @dataclass(frozen=True)
 class ContextualReader:
-    """Reads texts with a transformer, one sentence or one text at a time (`context`)."""
+    """Reads texts with a transformer, one sentence or one text at a time (`context`); each word is its own type."""
 
-    encoder: ContextualEncoder
+    encoding: Encoding
     rules: WordRules
-    aggregation: Aggregation
     context: str
-    batch_tokens: int | None
-    truncation: Truncation
-    window: int | None
 
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, ContextualText]]:
+    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Words]]:
         sentences = [sentence_spans(text, self.rules.lang) for text in texts]
-        # The encoder reads each distinct sentence, or each distinct text, once.
         spans = sentences
         if self.context == "text":
-            spans = [[(0, len(text))] if found else [] for text, found in zip(texts, sentences, strict=True)]
+            spans = [[(0, len(text))] if own else [] for text, own in zip(texts, sentences, strict=True)]
         passages = [[text[begin:end] for begin, end in own] for text, own in zip(texts, spans, strict=True)]
-        for index, encoded in group_when_complete(passages, self._encode):
-            yield index, self._finish(texts[index], sentences[index], spans[index], encoded)
+        # The encoder reads each distinct passage once.
+        for index, encoded in group_when_complete(passages, self.encoding):
+            yield index, self._words(texts[index], sentences[index], [begin for begin, _ in spans[index]], encoded)
 
-    def _encode(self, passages: list[str]) -> Iterator[tuple[int, EncodedText]]:
-        found = self.encoder.encode(
-            passages,
-            self.aggregation,
-            batch_tokens=self.batch_tokens,
-            truncation=self.truncation,
-            window=self.window,
-        )
-        return checked_texts(self.encoder, passages, found)
-
-    def _finish(
-        self, text: str, sentences: list[tuple[int, int]], spans: list[tuple[int, int]], encoded: list[EncodedText]
-    ) -> ContextualText:
+    def _words(
+        self, text: str, sentences: list[tuple[int, int]], begins: list[int], encoded: list[EncodedText]
+    ) -> Words:
         tokens = self.rules.spans(text)
-        begins = [begin for begin, _ in spans]
-        found: list[Span] = []
-        vectors: list[Vectors] = []
-        for token in tokens:
-            place = max(bisect_right(begins, token.start) - 1, 0)
-            vector = _word_vector(encoded[place], token.start - begins[place], token.end - begins[place])
-            if vector is not None:
-                found.append(token)
-                vectors.append(vector)
-        cut = any(passage.cut for passage in encoded)
-        unknown = any(passage.tokens.unknown.any() for passage in encoded)
-        return ContextualText(text, sentences, found, vectors, not tokens, cut, unknown)
+        starts = [begin for begin, _ in sentences]
+        names, vectors, owners, dropped = [], [], [], []
+        for word, start, end, reason in tokens:
+            if not reason:
+                place = _sentence_at(begins, start)
+                vector = _word_vector(encoded[place], start - begins[place], end - begins[place])
+                if vector is not None:
+                    names.append(word)
+                    vectors.append(vector)
+                    owners.append(_sentence_at(starts, start))
+                    continue
+            dropped.append(Label(word, "word", _sentence_at(starts, start), reason or "no vector"))
+        return Words(
+            text,
+            list(range(len(names))),
+            np.stack(vectors) if vectors else np.zeros((0, 1), np.float32),
+            names,
+            owners,
+            sentences,
+            dropped=tuple(dropped),
+            unknown=any(passage.tokens.unknown.any() for passage in encoded),
+            cut=any(passage.cut for passage in encoded),
+            blank=not tokens,
+        )
 
 
 def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
@@ -331,45 +243,3 @@ def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
     tokens = passage.tokens
     overlap = np.flatnonzero((tokens.starts < end) & (tokens.ends > start) & ~tokens.special)
     return passage.vectors[overlap].mean(axis=0) if len(overlap) else None
-
-
-@dataclass(frozen=True)
-class ContextualText:
-    """The tokens of a text that have a vector; each is its own type."""
-
-    text: str
-    sentences: list[tuple[int, int]]
-    tokens: list[Span]
-    vectors: list[Vectors]
-    blank: bool
-    cut: bool
-    unknown: bool
-
-    def words(self, filtered: bool) -> ContextualWords | None:
-        rows = [row for row, token in enumerate(self.tokens) if token.kept or not filtered]
-        if not rows:
-            return None
-        words = [token.text for token in self.tokens]
-        return ContextualWords(self.text, rows, words, np.stack(self.vectors), self.sentences, self.tokens)
-
-
-@dataclass(frozen=True)
-class ContextualWords:
-    """Occurrences of contextual words."""
-
-    text: str
-    rows: list[int]
-    words: Sequence[str]
-    vectors: Vectors
-    sentences: list[tuple[int, int]]
-    tokens: list[Span]
-    squares: None = None
-
-    def unknown_rows(self) -> AbstractSet[int]:
-        return frozenset()
-
-    def spans(self) -> list[tuple[int, int]]:
-        return self.sentences
-
-    def starts(self) -> list[int]:
-        return [self.tokens[row].start for row in self.rows]

@@ -16,24 +16,18 @@ from functools import lru_cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import TypeVar
 
 from movers.errors import InputError
-from movers.scores.engine import AnyMetric, Example, score_block
-from movers.scores.options import PairOptions
+from movers.scores.engine import score_block
+from movers.scores.metric import Example, Metric
 from movers.signature import read_signature
-from movers.threads import SafeLock
 
 __all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
 
-Metric = TypeVar("Metric", bound=AnyMetric)
 BASELINE_FORMAT = "movers-baseline-2"
 _PARTS = ("precision", "recall", "f1")
-_KEPT = 64  # settings whose results are cached
-_known: dict[str, list[Example]] = {}
-_remembering = SafeLock()
-# Signature fields in which a baseline may differ from the call that uses it.
-_FREE = ("idf", "refs", "baseline", "average")
+_FREE = ("idf", "refs", "baseline")  # signature fields in which a baseline may differ from the call that uses it
+_examples: dict[str, list[Example]] = {}  # by signature, which holds everything that changes a distance
 
 
 @lru_cache(maxsize=1)
@@ -43,26 +37,20 @@ def unrelated_texts() -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def _unrelated_examples(metric: AnyMetric) -> list[Example]:
-    """Score every text of the list against every other; cached by everything that changes a distance."""
-    with _remembering:
-        found = _known.get(metric.signature)
-    if found is None:
-        whole = metric.reading_whole()
-        options = replace(whole.options, return_alignment=False, unescape=False)
-        if isinstance(options, PairOptions):  # the limit is for the user's texts
-            options = replace(options, max_cells=PairOptions.max_cells)
-        plain = replace(whole, options=options)
-        found = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
-    with _remembering:
-        _known.pop(metric.signature, None)
-        _known[metric.signature] = found  # most recently used
-        while len(_known) > _KEPT:
-            del _known[next(iter(_known))]
-    return found
+def _unrelated_examples(metric: Metric) -> list[Example]:
+    """Score every text of the list against every other."""
+    examples = _examples.get(metric.signature)
+    if examples is None:
+        encoding = metric.encoding and metric.encoding.truncating("window")
+        plain = replace(metric, options=replace(metric.options, return_alignment=False), encoding=encoding)
+        examples = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
+        if len(_examples) >= 64:
+            _examples.clear()
+        _examples[metric.signature] = examples
+    return examples
 
 
-def mean_unrelated_distance(metric: AnyMetric) -> float:
+def mean_unrelated_distance(metric: Metric) -> float:
     """`temperature="auto"`: the mean distance between unrelated texts; too few known words are an error."""
     examples = _unrelated_examples(metric)
     distances = [example.distance for example in examples if example.distance is not None]
@@ -76,17 +64,17 @@ def mean_unrelated_distance(metric: AnyMetric) -> float:
 
 def rescaled(metric: Metric) -> Metric:
     """The metric with its baseline, if `rescale` is set."""
-    wish = getattr(metric.options, "rescale", False)
-    if wish is False or wish is None:
+    rescale = getattr(metric.options, "rescale", False)
+    if rescale is False or rescale is None:
         return metric
-    if wish is True:
+    if rescale is True:
         examples = _unrelated_examples(metric)
         baseline = {"score": math.fsum(example.score for example in examples) / len(examples)}
         for name in examples[0].parts:
             baseline[name] = math.fsum(example.parts[name] for example in examples) / len(examples)
         label = "unrelated"  # determined by the other fields and the version
     else:
-        baseline = _read_baseline(metric, Path(str(wish)))
+        baseline = _read_baseline(metric, Path(str(rescale)))
         label = ",".join(f"{value!r}" for value in baseline.values())
     # Scores are divided by 1 − b, so b must be a number below 1.
     if not all(math.isfinite(value) and value < 1.0 for value in baseline.values()):
@@ -95,56 +83,45 @@ def rescaled(metric: Metric) -> Metric:
     return replace(metric, baseline=baseline, signature=f"{head}|baseline:{label}|{version}")
 
 
-def _read_baseline(metric: AnyMetric, file: Path) -> dict[str, float]:
+def _read_baseline(metric: Metric, file: Path) -> dict[str, float]:
     """Read a baseline file, written by `movers baseline` for the same options or in the format of `bert-score`."""
     if not os.path.isfile(file):
         raise InputError(f"{metric.name}: rescale: no such file: {file}")
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{metric.name}: rescale: {file}: cannot read it: {error}") from None
-    if not text.lstrip().startswith("{"):
-        return _read_table(metric, file, text)
-    try:
+        if text.startswith("LAYER,"):
+            return _read_table(metric, file, text)
         record = json.loads(text)
         if record["format"] != BASELINE_FORMAT:
             raise KeyError(record["format"])
-        names = [name for name in ("score", *_PARTS) if name in record]
-        baseline = {name: float(record[name]) for name in names}
+        baseline = {name: float(record[name]) for name in ("score", *_PARTS) if name in record}
         made_for = read_signature(record["signature"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline` ({error!r})") from None
     _compare(metric, file, made_for)
     return baseline
 
 
-def _compare(metric: AnyMetric, file: Path, made_for: Mapping[str, str]) -> None:
-    own = read_signature(metric.signature)
-    for name in [*own, *made_for]:
+def _compare(metric: Metric, file: Path, made_for: Mapping[str, str]) -> None:
+    fields = read_signature(metric.signature)
+    for name in [*fields, *made_for]:
         # The greedy alignment is the same for both metrics.
-        if name in _FREE or (name == "metric" and own.get("align") == made_for.get("align") == "greedy"):
+        if name in _FREE or (name == "metric" and fields.get("align") == made_for.get("align") == "greedy"):
             continue
-        if own.get(name) != made_for.get(name):
+        if fields.get(name) != made_for.get(name):
             raise InputError(
                 f"{metric.name}: rescale: {file} is for {name} {made_for.get(name)!r}, "
-                f"but this call has {own.get(name)!r}"
+                f"but this call has {fields.get(name)!r}"
             )
 
 
-def _read_table(metric: AnyMetric, file: Path, text: str) -> dict[str, float]:
+def _read_table(metric: Metric, file: Path, text: str) -> dict[str, float]:
     """Read columns LAYER, P, R, F, for greedy alignments; the file does not name its model, so this is not checked."""
-    if not text.lstrip().startswith("LAYER,"):
-        raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline`")
-    own = read_signature(metric.signature)
-    state = metric.table_row()
-    if own.get("align") != "greedy" or state is None:
+    layer = getattr(metric, "baseline_layer", None)
+    if read_signature(metric.signature).get("align") != "greedy" or layer is None:
         raise InputError(f"{metric.name}: rescale: {file} is for greedy alignments of one layer; use `movers baseline`")
-    rows = {row.get("LAYER"): row for row in csv.DictReader(text.splitlines())}
-    try:
-        row = rows[str(state)]
-        values = {"precision": float(row["P"]), "recall": float(row["R"]), "f1": float(row["F"])}
-    except (KeyError, ValueError, TypeError) as error:
-        raise InputError(
-            f"{metric.name}: rescale: {file}: expected columns LAYER, P, R, F with layer {state}: {error!r}"
-        ) from None
+    row = {row["LAYER"]: row for row in csv.DictReader(text.splitlines())}[str(layer)]
+    values = {"precision": float(row["P"]), "recall": float(row["R"]), "f1": float(row["F"])}
     return {"score": values["f1"], **values}

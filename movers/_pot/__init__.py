@@ -1,1 +1,0 @@
-"""A stand-in for the one name that POT's compiled kernel imports from the rest of POT (see `movers.transport`)."""
