@@ -201,10 +201,9 @@ def find_device(device: str | None) -> str:
         return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError):
         raise InputError(
-            f"device: {device!r} is not available here (torch {torch.__version__}: {str(error).splitlines()[0]}); "
-            "use 'cpu' or 'auto'"
+            f"device: {device!r} is not available here (torch {torch.__version__}); use 'cpu' or 'auto'"
         ) from None
     return device
 
