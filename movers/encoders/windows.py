@@ -72,16 +72,12 @@ def batches(windows: Iterable[Window], frame: int, budget: int, size: int | None
 
 def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
     """Maximum number of tokens of a model, including special ones."""
-    limits = []
     stated = getattr(tokenizer, "model_max_length", None)
-    if isinstance(stated, int) and 0 < stated < 1_000_000:  # some tokenizers report 10^30
-        limits.append(stated)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    if isinstance(positions, int) and positions > 0:
-        if config.model_type in _OFFSET_POSITIONS:
-            positions -= (config.pad_token_id or 0) + 1
-        limits.append(positions)
-    return min(limits) if limits else _DEFAULT_WINDOW
+    if positions and config.model_type in _OFFSET_POSITIONS:
+        positions -= (config.pad_token_id or 0) + 1
+    # Some tokenizers state 10^30.
+    return min((limit for limit in (stated, positions) if limit and 0 < limit < 1_000_000), default=_DEFAULT_WINDOW)
 
 
 def group_when_complete(

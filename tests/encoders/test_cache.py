@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from movers.encoders.cache import VectorCache, build_once, cache_folder, file_digest, folder_digest
+from movers.encoders.cache import VectorCache, build_once, cache_folder, file_digest
 from movers.errors import InputError
 
 
@@ -35,18 +35,6 @@ def test_a_replaced_or_rewritten_file_has_another_digest_even_at_equal_size_and_
     path.write_bytes(b"six")
     os.utime(path, ns=times)
     assert file_digest(path) == hashlib.sha256(b"six").hexdigest()
-
-
-def test_a_folders_digest_follows_names_and_contents_of_matching_files(tmp_path: Path) -> None:
-    (tmp_path / "a.bin").write_bytes(b"1")
-    first = folder_digest(tmp_path, ("*.bin",))
-    (tmp_path / "notes.txt").write_text("ignored")
-    assert folder_digest(tmp_path, ("*.bin",)) == first
-    (tmp_path / "b.bin").write_bytes(b"2")
-    second = folder_digest(tmp_path, ("*.bin",))
-    assert second != first and folder_digest(tmp_path, ("a*", "*.bin", "b.bin")) == second
-    (tmp_path / "b.bin").rename(tmp_path / "c.bin")
-    assert folder_digest(tmp_path, ("*.bin",)) not in (first, second)
 
 
 def test_an_interrupted_build_leaves_nothing_and_a_killed_one_is_cleared_away(empty_cache: Path) -> None:

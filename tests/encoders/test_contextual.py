@@ -13,7 +13,6 @@ from movers.encoders.cache import VectorCache
 from movers.encoders.contextual import ContextualEncoder, checked_texts, surface_vectors
 from movers.encoders.layers import Aggregation
 from movers.encoders.wheels import minilm_folder
-from movers.encoders.windows import group_when_complete
 from movers.errors import InputError
 
 LAST = Aggregation("last")
@@ -200,18 +199,6 @@ def test_truncation_and_padding_of_the_tokenizer_are_switched_off_in_a_copy() ->
     encoder = ContextualEncoder(tiny_model(), tokenizer, "tiny", "0" * 64)
     assert [len(tokens.ids) for tokens in encoder.tokenize([LONG, "cat"])] == [59, 3]
     assert len(tokenizer.backend_tokenizer.encode(LONG).ids) == 8
-
-
-def test_passages_are_encoded_once_and_grouped_when_the_last_is_ready() -> None:
-    asked: list[str] = []
-
-    def backwards(passages: list[str]) -> Any:
-        asked.extend(passages)
-        return [(number, passages[number].upper()) for number in reversed(range(len(passages)))]
-
-    grouped = list(group_when_complete([["a", "b", "a"], [], ["b", "c"], ["c"]], backwards))
-    assert asked == ["a", "b", "c"]
-    assert grouped == [(1, []), (3, ["C"]), (2, ["B", "C"]), (0, ["A", "B", "A"])]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

