@@ -154,15 +154,15 @@ def _load_contextual(
     is_folder = os.path.isdir(source)
     reached = is_folder or hub_answers()
     # If the Hub is unreachable, use only downloaded files; requests would be retried for minutes.
-    access = {"local_files_only": not reached, "trust_remote_code": trusted}
+    offline = {"local_files_only": not reached}
     try:
         # Weights missing from a checkpoint (such as an unused pooler) are initialised with a fixed seed, without
         # changing the random state of a surrounding training loop.
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **access)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=trusted, **offline)
             model = transformers.AutoModel.from_pretrained(
-                source, dtype=getattr(torch, dtype), weights_only=True, **access
+                source, dtype=getattr(torch, dtype), trust_remote_code=trusted, weights_only=True, **offline
             )
     except UnpicklingError:
         raise InputError(f"model: {source!r}: expected weights, but got code, which is not run") from None
