@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders.cache import VECTORS, VectorCache
-from movers.encoders.checks import check_vectors, surface_vectors
 from movers.encoders.layers import Aggregation
+from movers.encoders.static import check_vectors
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
 from movers.errors import InputError, TextError
-from movers.threads import SafeLock
 
 if TYPE_CHECKING:
     import torch
     from tokenizers import Encoding
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-    from transformers.modeling_outputs import BaseModelOutput
 
-__all__ = ["ContextualEncoder", "EncodedText", "Tokens"]
+__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "checked_texts", "surface_vectors"]
 
 Vectors = NDArray[np.float32]
 
@@ -37,23 +37,14 @@ _SENTENCE_WINDOW = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
 
 
 class Tokens(NamedTuple):
-    """The tokens of a text, special ones included.
-
-    Attributes
-    ----------
-    ids : (n,) ids in the vocabulary
-    starts, ends : (n,) character offsets in the text; 0, 0 for special tokens
-    words : (n,) index of the word a token belongs to, by the tokenizer's word ids; −1 for special tokens
-    special : (n,) whether it is a special token
-    unknown : (n,) whether it is missing from the vocabulary
-    """
+    """The n tokens of a text, special ones included, as columns (n,)."""
 
     ids: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # character offsets in the text; 0 for special tokens
     ends: NDArray[np.int64]
-    words: NDArray[np.int64]
+    words: NDArray[np.int64]  # index of the word that a token belongs to; −1 for special tokens
     special: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]  # missing from the vocabulary
 
 
 class EncodedText(NamedTuple):
@@ -63,25 +54,11 @@ class EncodedText(NamedTuple):
     vectors: Vectors
     cut: bool = False
 
-    @property
-    def nbytes(self) -> int:
-        return int(self.vectors.nbytes + 5 * self.tokens.ids.nbytes)
-
 
 class ContextualEncoder:
-    """A transformer and its tokenizer.
+    """A transformer (of an encoder–decoder, the encoder) and its fast tokenizer.
 
-    Parameters
-    ----------
-    model : transformers model
-        Encoder, or encoder–decoder (then its encoder is used).
-    tokenizer : transformers fast tokenizer
-    name : str
-        Name in signatures.
-    digest : str
-        Identifies the weights.
-    cache : VectorCache
-        Cache of text vectors; by default shared by all encoders of the process.
+    `name` and `digest`, which identifies the weights, appear in signatures.
     """
 
     def __init__(
@@ -105,15 +82,21 @@ class ContextualEncoder:
             raise InputError(
                 f"model: {name}: expected a fast tokenizer (with character offsets), but got {type(tokenizer).__name__}"
             )
-        definition = backend.to_str()
         # A copy: truncation and padding from the tokenizer's files are disabled without changing the caller's object.
-        self._tokenizer = Tokenizer.from_str(definition)
+        self._tokenizer = Tokenizer.from_str(backend.to_str())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.tokenizer_digest = hashlib.sha256(self._tokenizer.to_str().encode("utf-8")).hexdigest()[:16]
-        self._prefix, self._suffix = self._special_frame()
-        self._unknown = self._unknown_ids(tokenizer.unk_token_id)
-        self._pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0)
+        # Numbers of special tokens before and after a text.
+        mask = [*self._tokenizer.encode("a").special_tokens_mask, 0]
+        self._before = mask.index(0)
+        self._after = max(0, sum(mask) - self._before)
+        # Unknown is what the tokenizer declares, and what its algorithm emits: GPT-2 declares its end-of-text token.
+        algorithm = self._tokenizer.model
+        token = getattr(algorithm, "unk_token", None)
+        emitted = self._tokenizer.token_to_id(token) if token else getattr(algorithm, "unk_id", None)
+        self._unknown = [int(number) for number in (tokenizer.unk_token_id, emitted) if number is not None]
+        self._pad = int(tokenizer.pad_token_id or 0)
         self.max_window = window_limit(config, tokenizer)
         self.sentence_window = min(self.max_window, _SENTENCE_WINDOW.get(name, self.max_window))
         layers = getattr(config, "num_hidden_layers", None) or getattr(config, "num_layers", None)
@@ -121,7 +104,7 @@ class ContextualEncoder:
         self.cache = cache
         # Distinguishes this encoder's vectors in a shared cache.
         self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))
-        self._lock = SafeLock()
+        self._lock = threading.Lock()
 
     @property
     def device(self) -> torch.device:
@@ -132,26 +115,9 @@ class ContextualEncoder:
         """Precision of the model, for signatures; a model passed as an object keeps its own."""
         return str(self.model.dtype).removeprefix("torch.")
 
-    def _special_frame(self) -> tuple[list[int], list[int]]:
-        """Special tokens that the tokenizer adds before and after a text."""
-        probe = self._tokenizer.encode("a")
-        body = [place for place, special in enumerate(probe.special_tokens_mask) if not special]
-        if not body:
-            return list(probe.ids), []
-        return list(probe.ids[: body[0]]), list(probe.ids[body[-1] + 1 :])
-
-    def _unknown_ids(self, named: int | None) -> list[int]:
-        """Ids of unknown tokens: the tokenizer's `unk_token`, and what its model emits."""
-        algorithm = self._tokenizer.model
-        given = getattr(
-            algorithm, "unk_token", None
-        )  # GPT-2 declares its end-of-text token as unknown, which no text contains
-        ids = [named, self._tokenizer.token_to_id(given) if given else getattr(algorithm, "unk_id", None)]
-        return [int(number) for number in ids if number is not None]
-
     def window_for(self, window: int | None) -> int:
         """The window to use, with room for at least two tokens besides the special ones."""
-        least = len(self._prefix) + len(self._suffix) + 2
+        least = self._before + self._after + 2
         chosen = self.max_window if window is None else window
         if not least <= chosen <= self.max_window:
             raise InputError(f"window: expected {least} to {self.max_window} tokens for {self.name}, but got {chosen}")
@@ -159,26 +125,18 @@ class ContextualEncoder:
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text, special ones included, without truncation."""
-        return [
-            self._frame(encoding) for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        ]
+        return [self._tokens(encoding) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def _tokens(self, encoding: Encoding) -> Tokens:
+        ids = np.array(encoding.ids, dtype=np.int64)
+        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
+        special = np.array(encoding.special_tokens_mask, dtype=bool)
+        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special, np.isin(ids, self._unknown) & ~special)
 
     def count_pieces(self, words: Sequence[str]) -> int:
         """Number of subwords of the words, without special tokens."""
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
-
-    def _frame(self, encoding: Encoding) -> Tokens:
-        before, after = len(self._prefix), len(self._suffix)
-        total = before + len(encoding.ids) + after
-        ids = np.array([*self._prefix, *encoding.ids, *self._suffix], dtype=np.int64)
-        offsets = np.zeros((total, 2), dtype=np.int64)
-        words = np.full(total, -1, dtype=np.int64)
-        special = np.ones(total, dtype=bool)
-        if encoding.ids:
-            offsets[before : total - after] = encoding.offsets
-            words[before : total - after] = [-1 if word is None else word for word in encoding.word_ids]
-            special[before : total - after] = False
-        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special, np.isin(ids, self._unknown) & ~special)
 
     def encode(
         self,
@@ -186,47 +144,138 @@ class ContextualEncoder:
         aggregation: Aggregation,
         *,
         extra: Sequence[Aggregation] = (),
+        batch_size: int | None = None,
         batch_tokens: int | None = None,
         truncation: Truncation = "window",
         window: int | None = None,
     ) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` for every text as soon as it is ready, in any order.
 
-        Batches hold at most `batch_tokens` tokens, padding included, longest texts first. `extra` names aggregations
-        that other metrics will need: they are computed in the same forward pass and cached, if there is room.
+        `extra` names aggregations that other metrics will need: they are computed in the same forward pass and cached,
+        if there is room. `batch_size` is the number of texts (or windows of long texts) per forward pass, by default
+        as many as fit into a number of tokens; `window` the number of tokens read at once, special ones included.
         """
         limit = self.window_for(window)
         missing = []
         for index, text in enumerate(texts):
-            found = self.cache.get((self._key, aggregation, limit, truncation == "cut", text))
+            cached = self.cache.get((self._key, aggregation, limit, truncation == "cut", text))
             # With truncation="error" a long text is an error even if its vectors are cached.
-            if not isinstance(found, EncodedText) or (truncation == "error" and len(found.tokens.ids) > limit):
+            if not isinstance(cached, EncodedText) or (truncation == "error" and len(cached.tokens.ids) > limit):
                 missing.append(index)
             else:
-                yield index, found
+                yield index, cached
         wanted = list(dict.fromkeys([aggregation, *extra]))
-        chosen = [texts[index] for index in missing]
-        for place, tokens, vectors, cut in self._forward(chosen, wanted, limit, batch_tokens, truncation):
-            results = [EncodedText(tokens, self._checked(chosen[place], tokens, part), cut) for part in vectors]
+        rest = [texts[index] for index in missing]
+        documents, cut = self._fit(rest, limit, truncation)
+        for place, matrices in self._forward(rest, documents, wanted, limit, batch_size):
+            results = [EncodedText(documents[place], matrix, cut[place]) for matrix in matrices]
             for kind, result in zip(wanted, results, strict=True):
-                self.cache.put((self._key, kind, limit, truncation == "cut", chosen[place]), result, result.nbytes)
+                size = result.vectors.nbytes + 5 * result.tokens.ids.nbytes
+                self.cache.put((self._key, kind, limit, truncation == "cut", rest[place]), result, size)
             yield missing[place], results[0]
 
-    def sentence_vectors(
-        self, texts: Sequence[str], *, batch_tokens: int | None = None, window: int | None = None
-    ) -> Vectors:
+    def sentence_vectors(self, texts: Sequence[str], *, batch_size: int | None = None) -> Vectors:
         """(n, d) unit vectors of n texts: the mean of all tokens' last hidden states, special tokens included."""
-        limit = self.sentence_window if window is None else self.window_for(window)
         distinct = list(dict.fromkeys(texts))
         rows: dict[str, Vectors] = {}
-        for place, tokens, parts, _ in self._forward(distinct, [Aggregation("last")], limit, batch_tokens, "window"):
-            mean = self._checked(distinct[place], tokens, parts[0]).mean(axis=0, dtype=np.float64)
+        last, limit = [Aggregation("last")], self.sentence_window
+        for place, (vectors,) in self._forward(distinct, self.tokenize(distinct), last, limit, batch_size):
+            mean = vectors.mean(axis=0, dtype=np.float64)
             rows[distinct[place]] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
         if not rows:
             return np.zeros((0, int(self.model.config.hidden_size)), np.float32)
         return np.stack([rows[text] for text in texts])
 
     # -----------------------------------------------------------------------------------------------------------------
+
+    def _forward(
+        self,
+        texts: Sequence[str],
+        documents: Sequence[Tokens],
+        wanted: Sequence[Aggregation],
+        limit: int,
+        batch_size: int | None,
+    ) -> Iterator[tuple[int, list[Vectors]]]:
+        """Yield the index of a text and one (n, D) matrix per wanted aggregation, once its last window was read."""
+        before, frame = self._before, self._before + self._after
+        windows = [
+            window
+            for index, tokens in enumerate(documents)
+            for window in windows_over(index, len(tokens.ids) - frame, limit - frame)
+        ]
+        windows.sort(key=lambda window: window.begin - window.end)  # longest first; the sort is stable
+        windows_left = Counter(window.text for window in windows)
+        matrices: dict[int, list[Vectors]] = {}
+        budget = 1024 if self.device.type == "cpu" else 32768  # more tokens would not fit into the CPU cache
+        for batch in batches(windows, frame, budget, batch_size):
+            for window, parts in zip(batch, self._run(batch, documents, wanted), strict=True):
+                index, tokens = window.text, documents[window.text]
+                total = len(tokens.ids)
+                if index not in matrices:
+                    matrices[index] = [np.empty((total, part.shape[1]), np.float32) for part in parts]
+                # Special tokens take their vectors from the first or the last window.
+                begin = 0 if window.begin == 0 else before + window.take_begin
+                end = total if window.end == total - frame else before + window.take_end
+                for matrix, part in zip(matrices[index], parts, strict=True):
+                    matrix[begin:end] = part[begin - window.begin : end - window.begin]
+                windows_left[index] -= 1
+                if not windows_left[index]:
+                    yield index, [self._checked(texts[index], tokens, matrix) for matrix in matrices.pop(index)]
+
+    def _fit(self, texts: Sequence[str], limit: int, truncation: Truncation) -> tuple[list[Tokens], list[bool]]:
+        """Tokens of the texts, cut to the window or refused if `truncation` says so; and whether each was cut."""
+        documents = self.tokenize(texts)
+        is_long = [len(tokens.ids) > limit for tokens in documents]
+        if truncation == "window" or not any(is_long):
+            return documents, [False] * len(texts)
+        if truncation == "error":
+            first = is_long.index(True)
+            raise TextError(
+                f"truncation='error': a text has {len(documents[first].ids)} tokens, the window of {self.name} "
+                f"{limit}: {texts[first][:60]!r}…",
+                texts[first],
+            )
+        message = f"{sum(is_long)} text(s) were cut to the window of {limit} tokens (truncation='cut')"
+        warnings.warn(message, stacklevel=3)
+        for index, tokens in enumerate(documents):
+            if is_long[index]:
+                total = len(tokens.ids)
+                places = np.r_[0 : limit - self._after, total - self._after : total]
+                documents[index] = Tokens._make(column[places] for column in tokens)
+        return documents, is_long
+
+    def _run(
+        self, batch: list[Window], documents: Sequence[Tokens], wanted: Sequence[Aggregation]
+    ) -> Iterator[list[Vectors]]:
+        """One forward pass: for every window one (n, D) matrix per wanted aggregation."""
+        import torch
+
+        before, after = self._before, self._after
+        lengths = np.array([before + window.end - window.begin + after for window in batch])
+        padded = np.full((len(batch), lengths.max()), self._pad, dtype=np.int64)
+        for row, length, window in zip(padded, lengths, batch, strict=True):
+            ids = documents[window.text].ids
+            body = ids[before + window.begin : before + window.end]
+            row[:length] = np.concatenate([ids[:before], body, ids[len(ids) - after :]])
+        mask = np.arange(padded.shape[1]) < lengths[:, None]
+        only_last = all(kind.kind == "last" for kind in wanted)
+        with torch.inference_mode(), self._lock, _evaluating(self.model):
+            attention = torch.from_numpy(mask).to(self.device)
+            output = self.model(
+                input_ids=torch.from_numpy(padded).to(self.device),
+                attention_mask=attention.long(),
+                output_hidden_states=not only_last,
+            )
+            places = attention.flatten().nonzero().squeeze(1)
+            vectors = []
+            for kind in wanted:
+                states = (output.last_hidden_state,) if kind.kind == "last" else output.hidden_states
+                layers = [states[number].flatten(0, 1).float() for number in kind.needed(len(states))]
+                # Padding takes part until here: choosing once is cheaper.
+                vectors.append(kind.combine(layers).index_select(0, places).cpu().numpy())
+        ends = np.cumsum(lengths)
+        for begin, end in zip(ends - lengths, ends, strict=True):
+            yield [part[begin:end] for part in vectors]
 
     def _checked(self, text: str, tokens: Tokens, vectors: Vectors) -> Vectors:
         """Check vectors, and replace those of unknown subwords by `surface_vectors`."""
@@ -235,122 +284,8 @@ class ContextualEncoder:
         if len(places):
             surfaces = [text[tokens.starts[place] : tokens.ends[place]] for place in places]
             lengths = np.linalg.norm(vectors[places].astype(np.float64), axis=1)
-            vectors = vectors.copy()
             vectors[places] = surface_vectors(surfaces, lengths, vectors.shape[1])
         return vectors
-
-    def _forward(
-        self,
-        texts: Sequence[str],
-        wanted: Sequence[Aggregation],
-        limit: int,
-        batch_tokens: int | None,
-        truncation: Truncation,
-    ) -> Iterator[tuple[int, Tokens, list[Vectors], bool]]:
-        if not texts:
-            return
-        frame = len(self._prefix) + len(self._suffix)
-        room = limit - frame
-        documents = self.tokenize(texts)
-        cut = [False] * len(texts)
-        for index, tokens in enumerate(documents):
-            body = len(tokens.ids) - frame
-            if body > room and truncation == "error":
-                raise TextError(
-                    f"truncation='error': a text has {len(tokens.ids)} tokens, the window of {self.name} {limit}: "
-                    f"{texts[index][:60]!r}…",
-                    texts[index],
-                )
-            if body > room and truncation == "cut":
-                documents[index] = _cut(tokens, len(self._prefix), room, len(self._suffix))
-                cut[index] = True
-        if any(cut):
-            warnings.warn(
-                f"{sum(cut)} text(s) were cut to the window of {limit} tokens (truncation='cut')", stacklevel=2
-            )
-        pieces = [
-            piece
-            for index, tokens in enumerate(documents)
-            for piece in windows_over(index, len(tokens.ids) - frame, room)
-        ]
-        pieces.sort(key=lambda piece: piece.begin - piece.end)  # longest first; the sort is stable
-        left = [0] * len(texts)
-        for piece in pieces:
-            left[piece.text] += 1
-        # A text of several windows is complete when the last of them has been read.
-        waiting: dict[int, list[Vectors]] = {}
-        for batch in batches(pieces, frame, self._budget(batch_tokens)):
-            for piece, parts in zip(batch, self._run(batch, documents, wanted), strict=True):
-                index = piece.text
-                if left[index] == 1 and index not in waiting:
-                    yield index, documents[index], parts, cut[index]
-                    continue
-                whole = waiting.get(index)
-                if whole is None:
-                    size = len(documents[index].ids)
-                    whole = waiting[index] = [np.zeros((size, part.shape[1]), np.float32) for part in parts]
-                body = len(documents[index].ids) - frame
-                for target, part in zip(whole, parts, strict=True):
-                    self._place(target, part, piece, body)
-                left[index] -= 1
-                if not left[index]:
-                    yield index, documents[index], waiting.pop(index), cut[index]
-
-    def _place(self, target: Vectors, part: Vectors, piece: Window, body: int) -> None:
-        before = len(self._prefix)
-        shift = before - piece.begin
-        target[before + piece.take_begin : before + piece.take_end] = part[
-            shift + piece.take_begin : shift + piece.take_end
-        ]
-        if piece.begin == 0:
-            target[:before] = part[:before]
-        if piece.end == body and self._suffix:
-            target[-len(self._suffix) :] = part[-len(self._suffix) :]
-
-    def _budget(self, batch_tokens: int | None) -> int:
-        if batch_tokens is not None:
-            return batch_tokens
-        return 1024 if self.device.type == "cpu" else 32768  # more would not fit into the CPU cache
-
-    def _run(
-        self, batch: list[Window], documents: list[Tokens], wanted: Sequence[Aggregation]
-    ) -> Iterator[list[Vectors]]:
-        import torch
-
-        before, after = len(self._prefix), len(self._suffix)
-        rows = []
-        for piece in batch:
-            ids = documents[piece.text].ids
-            rows.append(
-                np.concatenate([ids[:before], ids[before + piece.begin : before + piece.end], ids[len(ids) - after :]])
-            )
-        lengths = [len(row) for row in rows]
-        padded = np.full((len(rows), max(lengths)), self._pad, dtype=np.int64)
-        mask = np.zeros(padded.shape, dtype=np.int64)
-        for place, row in enumerate(rows):
-            padded[place, : len(row)] = row
-            mask[place, : len(row)] = 1
-        only_last = all(kind.kind == "last" for kind in wanted)
-        with torch.inference_mode(), self._lock, _evaluating(self.model):
-            device = self.device
-            attention = torch.from_numpy(mask).to(device)
-            output = self.model(
-                input_ids=torch.from_numpy(padded).to(device),
-                attention_mask=attention,
-                output_hidden_states=not only_last,
-            )
-            keep = attention.bool()
-            vectors = [self._combine(output, kind, keep) for kind in wanted]
-        ends = np.cumsum(lengths)
-        for begin, end in zip(ends - lengths, ends, strict=True):
-            yield [part[begin:end].copy() for part in vectors]
-
-    def _combine(self, output: BaseModelOutput, kind: Aggregation, keep: torch.Tensor) -> Vectors:
-        """(n, D) vectors of the n tokens to keep; padding takes part until then: choosing once is cheaper."""
-        places = keep.flatten().nonzero().squeeze(1)
-        states = (output.last_hidden_state,) if kind.kind == "last" else output.hidden_states
-        layers = [states[number].flatten(0, 1).float() for number in kind.needed(len(states))]
-        return kind.combine(layers).index_select(0, places).cpu().numpy()
 
 
 @contextlib.contextmanager
@@ -366,8 +301,28 @@ def _evaluating(model: PreTrainedModel) -> Iterator[None]:
             module.training = True
 
 
-def _cut(tokens: Tokens, before: int, room: int, after: int) -> Tokens:
-    total = len(tokens.ids)
-    kept = np.r_[0 : before + room, total - after : total]
-    ids, starts, ends, words, special, unknown = tokens
-    return Tokens(ids[kept], starts[kept], ends[kept], words[kept], special[kept], unknown[kept])
+def checked_texts(
+    encoder: ContextualEncoder, texts: Sequence[str], encoded_texts: Iterable[tuple[int, EncodedText]]
+) -> Iterator[tuple[int, EncodedText]]:
+    """Check what a contextual encoder yields: one vector per token, equal dimensions."""
+    width = None
+    for index, encoded in encoded_texts:
+        count = len(encoded.tokens.ids)
+        vectors = check_vectors(encoder.identity, texts[index], encoded.vectors, count, width)
+        width = vectors.shape[1]
+        yield index, encoded._replace(vectors=vectors)
+
+
+def surface_vectors(surfaces: list[str], lengths: NDArray[np.float64], width: int) -> Vectors:
+    """Vectors (n, width) of the given lengths, with directions determined by the surface forms.
+
+    A tokenizer maps all unknown subwords to one id, and an encoder gives them nearly the same vector, so any two of
+    them would match. With a pseudo-random direction per surface form, a subword matches only identical ones and is
+    nearly orthogonal to everything else.
+    """
+    rows = []
+    for surface in surfaces:
+        seed = int.from_bytes(hashlib.sha256(surface.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+        direction = np.random.Generator(np.random.PCG64(seed)).standard_normal(width)
+        rows.append(direction / np.linalg.norm(direction))
+    return (np.stack(rows) * lengths[:, None]).astype(np.float32)

@@ -5,47 +5,33 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import re
-import shutil
-import tempfile
+import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import cache_folder, file_digest, locked_cache, sha256_of
-from movers.encoders.checks import check_vectors
-from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
+from movers.encoders.cache import build_once, file_state, sha256_of
+from movers.encoders.wheels import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
-from movers.io import bounded_lines, longest_line, open_packed, progress_bar
-from movers.threads import SafeLock
+from movers.io import progress_bar
 
-__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "known_vectors"]
+__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "check_vectors", "convert_vectors",
+           "known_vectors"]  # fmt: skip
 
 Vectors = NDArray[np.float32]
-
-# Limits for binary files, whose header is not trusted: dimension, bytes per word.
-_WIDEST = 1 << 16
-_LONGEST_WORD = 1 << 20
 
 
 @runtime_checkable
 class StaticEncoder(Protocol):
-    """Maps words to vectors.
+    """Maps words to vectors."""
 
-    Attributes
-    ----------
-    identity : str
-        Name, dimensions and digest, for signatures: `wordllama-256@64b47a2d`.
-    dimension : int
-    """
-
-    identity: str
+    identity: str  # name, dimensions and digest, for signatures: `wordllama-256@64b47a2d`
     dimension: int
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
@@ -56,12 +42,29 @@ class StaticEncoder(Protocol):
 def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
     """Validated output of an encoder: (n, dimension) finite vectors and (n,) whether each word is known."""
     vectors, known = encoder.vectors(words)
-    found = np.asarray(known)
-    if found.shape != (len(words),) or found.dtype != np.bool_:
+    known = np.asarray(known)
+    if known.shape != (len(words),) or known.dtype != np.bool_:
         raise InputError(
-            f"model: {encoder.identity}: expected {len(words)} booleans, but got {found.dtype} of shape {found.shape}"
+            f"model: {encoder.identity}: expected {len(words)} booleans, but got {known.dtype} of shape {known.shape}"
         )
-    return check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension), found
+    return check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension), known
+
+
+def check_vectors(encoder: str, text: str, vectors: object, count: int, width: int | None = None) -> Vectors:
+    """Check that the vectors of a text (or words) are (count, width) finite numbers; errors name encoder and text."""
+    matrix = np.asarray(vectors)
+    what = f"model: {encoder}: {text[:60]!r}"
+    if matrix.ndim != 2 or len(matrix) != count or (width is not None and matrix.shape[1] != width):
+        expected = f"({count}, {'d' if width is None else width})"
+        raise InputError(f"{what}: expected {expected} vectors, but got {matrix.shape}")
+    if not np.issubdtype(matrix.dtype, np.floating):
+        raise InputError(f"{what}: expected real numbers, but got dtype {matrix.dtype}")
+    with np.errstate(over="ignore"):
+        single = matrix.astype(np.float32, copy=False)  # values that are too large become infinite
+    finite = np.isfinite(single).all(axis=1)
+    if not finite.all():
+        raise InputError(f"{what}: expected finite numbers, but vector {int(finite.argmin())} has none")
+    return single
 
 
 class WordLlama:
@@ -75,9 +78,10 @@ class WordLlama:
     """
 
     def __init__(self) -> None:
+        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
-        self._table = _mapped(Path(WORDLLAMA_WEIGHTS.locate()))
+        (self._table,) = load_file(WORDLLAMA_WEIGHTS.locate()).values()  # float16
         self._tokenizer = Tokenizer.from_file(str(WORDLLAMA_TOKENIZER.locate()))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -85,69 +89,38 @@ class WordLlama:
         self.identity = f"wordllama-{self.dimension}@{WORDLLAMA_WEIGHTS.sha256[:8]}"
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-        if not words:
-            return np.zeros((0, self.dimension), np.float32), np.zeros(0, dtype=bool)
-        ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)]
-        lengths = np.array([len(row) for row in ids])
+        ids = self._pieces(words)
+        lengths = np.array([len(row) for row in ids], dtype=np.int64)
         known = lengths > 0  # a word without subwords has no vector
         matrix = np.zeros((len(words), self.dimension), np.float32)
         if known.any():
             starts = np.concatenate([[0], np.cumsum(lengths[known])[:-1]])
             pieces = self._table[np.concatenate(ids).astype(np.intp)].astype(np.float32)
-            sums = np.add.reduceat(pieces, starts, axis=0)
-            matrix[known] = sums / lengths[known, None]
+            matrix[known] = np.add.reduceat(pieces, starts, axis=0) / lengths[known, None]
         return matrix, known
 
     def count_pieces(self, words: Sequence[str]) -> int:
         """Number of subwords of the words."""
-        return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
+        return sum(map(len, self._pieces(words)))
+
+    def _pieces(self, words: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)]
 
     def __reduce__(self) -> tuple[type[WordLlama], tuple[()]]:
-        return WordLlama, ()  # another process maps the same file
-
-
-def _mapped(path: Path) -> NDArray[np.float16]:
-    """The single float16 tensor of a safetensors file, memory-mapped so that processes share it."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-    (tensor,) = (value for name, value in header.items() if name != "__metadata__")
-    assert tensor["dtype"] == "F16"
-    return np.memmap(path, np.float16, "r", 8 + size + tensor["data_offsets"][0], tuple(tensor["shape"]))
+        return WordLlama, ()  # another process reads the same file
 
 
 class VectorFile:
-    """A word-vector file: GloVe text, word2vec text or binary, fastText `.vec`; optionally gzipped.
+    """The words and vectors of a file that `convert_vectors` has read; only the rows in use are held in memory."""
 
-    On first use the file is converted to an array in the cache folder; later uses memory-map that array and read only
-    the rows they need.
-    """
-
-    dimension: int
-
-    def __init__(self, path: str | os.PathLike[str], progress: bool | None = None) -> None:
-        source = Path(path)
-        digest = file_digest(source)
-        folder = cache_folder() / "vectors" / digest[:32]
-        if not _is_whole(folder):  # a complete cache may be read-only
-            with locked_cache("vectors"):
-                if not _is_whole(folder):  # nor filled by another process in the meantime
-                    shutil.rmtree(folder, ignore_errors=True)
-                    _convert(source, folder, progress)
-        self.__setstate__((folder, ""))
-        self.identity = f"{_base_name(source)}-{self.dimension}@{digest[:8]}"
-
-    def __getstate__(self) -> tuple[Path, str]:
-        return self._folder, self.identity  # another process maps the same array
-
-    def __setstate__(self, state: tuple[Path, str]) -> None:
-        folder, self.identity = state
-        self._folder = folder
+    def __init__(self, folder: Path, name: str) -> None:
+        self._arguments = folder, name
         # As bytes: text mode would treat a carriage return inside a word as a line break.
         words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
-        self._table: Vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
-        self.dimension = int(self._table.shape[1])
+        self._table = np.memmap(folder / "vectors.f32", np.float32, "r").reshape(len(words), -1)
+        self.dimension = self._table.shape[1]
+        self.identity = f"{name}-{self.dimension}@{(folder / 'sha256').read_text()[:8]}"
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         rows = np.array([self._rows.get(word, -1) for word in words], dtype=np.int64)
@@ -156,150 +129,99 @@ class VectorFile:
         matrix[known] = self._table[rows[known]]
         return matrix, known
 
-
-def _base_name(path: Path) -> str:
-    return re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", path.name)
-
-
-def _open(path: Path) -> BinaryIO:
-    return open_packed(path, path.suffix == ".gz", whole=True)
+    def __reduce__(self) -> tuple[type[VectorFile], tuple[Path, str]]:
+        return VectorFile, self._arguments  # another process maps the same file
 
 
-def _convert(source: Path, folder: Path, progress: bool | None) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob("building-*"):  # left by a killed run; this process holds the lock
-        shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as temporary:
+def convert_vectors(source: Path, progress: bool | None = None) -> tuple[Path, str]:
+    """Read a file of word vectors into a folder of the cache, once; returns the folder and a name for signatures.
+
+    Formats: GloVe text, word2vec text or binary, fastText `.vec`; optionally gzipped.
+    """
+
+    def convert(building: Path) -> Path:
         words: dict[str, None] = {}
-        target = Path(temporary) / "rows"
-        ready = Path(temporary) / "ready"
-        ready.mkdir()
-        dimension = 0
         bar = progress_bar(desc=f"reading {source.name}", unit=" words", progress=progress)
-        with target.open("wb") as rows, bar:
-            for word, vector in _readable(source):
+        with bar, (building / "vectors.f32").open("wb") as rows:
+            for word, vector in _entries(source):
                 bar.update()
                 # A repeated word keeps its first vector, as in gensim; a line break would corrupt the word list.
-                if word in words or "\n" in word:
-                    continue
-                words[word] = None
-                dimension = len(vector)
-                rows.write(vector.tobytes())
+                if word not in words and "\n" not in word:
+                    words[word] = None
+                    rows.write(vector.tobytes())
         if not words:
             raise InputError(f"model: {source}: expected word vectors, but the file has none")
-        table = np.memmap(target, dtype=np.float32, mode="r", shape=(len(words), dimension))
-        with (ready / "vectors.npy").open("wb") as file:
-            # Through `write`, because NumPy's own error on a full disk does not say so.
-            np.save(cast(BinaryIO, SimpleNamespace(write=file.write)), table, allow_pickle=False)
-        del table
-        (ready / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
-        digests = {name: sha256_of(ready / name) for name in ("vectors.npy", "words.txt")}
-        (ready / "meta.json").write_text(json.dumps({"source": source.name, "words": len(words), **digests}))
-        ready.rename(folder)  # atomically
+        (building / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
+        (building / "sha256").write_text(sha256_of(source))
+        return building
 
-
-def _is_whole(folder: Path) -> bool:
-    """Whether the folder matches its digests; a damaged copy would give other vectors under the same identity."""
-    try:
-        meta = json.loads((folder / "meta.json").read_text())
-        return all(file_digest(folder / name) == meta[name] for name in ("vectors.npy", "words.txt"))
-    except (OSError, ValueError, KeyError):
-        return False
-
-
-def _readable(source: Path) -> Iterator[tuple[str, Vectors]]:
-    try:
-        yield from _entries(source)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"model: {source}: expected a gzip archive of word vectors, but {error}") from None
+    # Not by content: it takes seconds to read a file of gigabytes.
+    key = hashlib.sha256(f"{source.resolve()}-{file_state(source)}".encode("utf-8", "surrogateescape")).hexdigest()
+    folder = build_once(f"vectors/{key[:32]}", convert)
+    return folder, re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", source.name)
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
     """Words and vectors of a file; the format is detected from its beginning."""
-    with _open(source) as file:
-        first = file.readline(longest_line())
-        header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
-        if header is None:
-            yield from _text_entries(source, [first], file)
-            return
-        count, dimension = int(header[1]), int(header[2])
-        second = file.readline(longest_line())
-        if _is_text_line(second, dimension):
-            yield from _text_entries(source, [b"", second], file, dimension, count)
-            return
-    if not 0 < dimension <= _WIDEST:
-        raise InputError(
-            f"model: {source}: expected vectors of 1 to {_WIDEST:,} numbers, but its header says {dimension}"
-        )
-    with _open(source) as file:
-        file.readline()
-        yield from _binary_entries(source, file, count, dimension)
-
-
-def _is_text_line(line: bytes, dimension: int) -> bool:
-    fields = line.split()
-    try:
-        [float(field) for field in fields[-dimension:]]
-    except ValueError:
-        return False
-    return len(fields) > dimension
-
-
-def _text_entries(
-    source: Path, begun: list[bytes], file: BinaryIO, dimension: int | None = None, count: int = 0
-) -> Iterator[tuple[str, Vectors]]:
-    """`begun` are the lines already read; a header gives the number of words and the dimension."""
-
-    def lines() -> Iterator[bytes]:
-        yield from begun
-        yield from bounded_lines(file, f"model: {source}")
-
-    read = 0
-    for number, raw in enumerate(lines(), start=1):
-        line = raw.rstrip()
-        if not line:
-            continue
-        if dimension is None:
-            # The first line determines the dimension: a word, then numbers up to the end.
-            dimension = len(line.split(b" ")) - 1
-            if dimension < 1:
-                raise InputError(
-                    f"model: {source}: line {number}: expected a word and its vector, but got {line[:60]!r}"
-                )
-        # Some words contain spaces (". . ." in GloVe 840B), so fields are counted from the end.
-        fields = line.rsplit(b" ", dimension)
+    with cast(BinaryIO, gzip.open(source) if source.suffix == ".gz" else source.open("rb")) as file:
         try:
-            if len(fields) != dimension + 1:
-                raise ValueError
-            vector = np.array(fields[1:], dtype=np.float32)
-        except ValueError:
-            raise InputError(
-                f"model: {source}: line {number}: expected a word and {dimension} numbers, but got {line[:60]!r}"
-            ) from None
-        yield fields[0].decode("utf-8", "surrogateescape"), vector
-        read += 1
+            first = file.readline()
+            header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
+            if header is None:
+                yield from _text_entries(source, chain([first], file))
+                return
+            count, dimension, read = int(header[1]), int(header[2]), 0
+            second = file.readline()
+            entries = _text_entries(source, chain([b"", second], file), dimension)
+            try:
+                _parse(second, dimension)
+            except ValueError:
+                entries = _binary_entries(second, file, count, dimension)
+            for entry in entries:
+                read += 1
+                yield entry
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"model: {source}: expected a gzip archive of word vectors, but {error}") from None
     if read < count:
-        raise _ends_early(source, count, dimension, read)
+        raise InputError(
+            f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {read}"
+        )
 
 
-def _ends_early(source: Path, count: int, dimension: int | None, read: int) -> InputError:
-    return InputError(
-        f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {read}"
-    )
+def _text_entries(source: Path, lines: Iterable[bytes], dimension: int = 0) -> Iterator[tuple[str, Vectors]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        dimension = dimension or line.rstrip().count(b" ")  # the first line: a word, then numbers up to the end
+        try:
+            yield _parse(line, dimension)
+        except ValueError:
+            expected = f"{dimension} numbers" if dimension else "its vector"
+            raise InputError(
+                f"model: {source}: line {number}: expected a word and {expected}, but got {line.rstrip()[:60]!r}"
+            ) from None
 
 
-def _binary_entries(source: Path, file: BinaryIO, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
-    size = 4 * dimension
-    buffer = b""
-    for row in range(count):
-        while (end := buffer.find(b" ")) < 0 or len(buffer) < end + 1 + size:
-            block = file.read(1 << 20)
-            if not block or len(buffer) > size + _LONGEST_WORD:
-                raise _ends_early(source, count, dimension, row)
-            buffer += block
-        word = buffer[:end].lstrip(b"\n").decode("utf-8", "surrogateescape")
-        yield word, np.frombuffer(buffer[end + 1 : end + 1 + size], dtype="<f4").astype(np.float32)
-        buffer = buffer[end + 1 + size :]
+def _parse(line: bytes, dimension: int) -> tuple[str, Vectors]:
+    # Some words contain spaces (". . ." in GloVe 840B), so fields are counted from the end.
+    word, *numbers = line.rstrip().rsplit(b" ", dimension)
+    if not len(numbers) == dimension > 0:
+        raise ValueError
+    return word.decode("utf-8", "surrogateescape"), np.array(numbers, dtype=np.float32)
+
+
+def _binary_entries(data: bytes, file: BinaryIO, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
+    """Entries of word2vec's binary format, `data` being the bytes already read after the header; stops at the end."""
+    begin, size = 0, 4 * dimension
+    for _ in range(count):
+        while (end := data.find(b" ", begin)) < 0 or len(data) < end + 1 + size:
+            block = file.read(1 << 24)
+            if not block:
+                return
+            data, begin = data[begin:] + block, 0
+        word = data[begin:end].lstrip(b"\n").decode("utf-8", "surrogateescape")
+        yield word, np.frombuffer(data, "<f4", dimension, end + 1).astype(np.float32)
+        begin = end + 1 + size
 
 
 class SpacyVectors:
@@ -310,22 +232,19 @@ class SpacyVectors:
             import spacy
         except ImportError:
             raise InputError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
-        pipeline = spacy.load(
-            name, exclude=["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
-        )
-        self._name = name
-        self._vocab = pipeline.vocab
+        components = ["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
+        pipeline = spacy.load(name, exclude=components)
+        self._name, self._vocab, vectors = name, pipeline.vocab, pipeline.vocab.vectors
         self.dimension = int(self._vocab.vectors_length)
         if not self.dimension:
             raise InputError(
                 f"model: the spaCy pipeline {name!r} has no word vectors; take one that ends in _md or _lg"
             )
-        vectors = self._vocab.vectors
         total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
         total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # word → row
         base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
         self.identity = f"{base}-{self.dimension}@{total.hexdigest()[:8]}"
-        self._lock = SafeLock()
+        self._lock = threading.Lock()
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         matrix = np.zeros((len(words), self.dimension), np.float32)

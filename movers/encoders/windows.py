@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -15,22 +15,12 @@ Truncation = Literal["window", "error", "cut"]
 Encoded = TypeVar("Encoded")
 
 # Models whose positions start at pad_token_id + 1: that many rows of their position table are unused.
-_OFFSET_POSITIONS = {
-    "camembert",
-    "data2vec-text",
-    "longformer",
-    "mpnet",
-    "roberta",
-    "roberta-prelayernorm",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "xmod",
-}
+_OFFSET_POSITIONS = {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "roberta-prelayernorm",
+                     "xlm-roberta", "xlm-roberta-xl", "xmod"}  # fmt: skip
 _DEFAULT_WINDOW = 512
 
 
-@dataclass
-class Window:
+class Window(NamedTuple):
     """A window over the body of a text (its non-special tokens), and the tokens that take their vectors from it."""
 
     text: int
@@ -62,15 +52,15 @@ def windows_over(text: int, body: int, room: int) -> list[Window]:
     return windows
 
 
-def batches(windows: Iterable[Window], frame: int, budget: int) -> Iterator[list[Window]]:
-    """Batch windows, longest first, into at most `budget` tokens; `frame` special tokens are added to each window.
+def batches(windows: Iterable[Window], frame: int, budget: int, size: int | None = None) -> Iterator[list[Window]]:
+    """Batch windows, longest first: `size` at a time, or by default as many as fit into `budget` tokens.
 
-    The first window of a batch determines the padded length.
+    The first window of a batch determines the padded length; `frame` special tokens are added to each window.
     """
     batch: list[Window] = []
     width = 0
     for window in windows:
-        if batch and (len(batch) + 1) * width > budget:
+        if batch and (len(batch) == size if size else (len(batch) + 1) * width > budget):
             yield batch
             batch = []
         if not batch:
@@ -82,16 +72,12 @@ def batches(windows: Iterable[Window], frame: int, budget: int) -> Iterator[list
 
 def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
     """Maximum number of tokens of a model, including special ones."""
-    limits = []
     stated = getattr(tokenizer, "model_max_length", None)
-    if isinstance(stated, int) and 0 < stated < 1_000_000:  # some tokenizers report 10^30
-        limits.append(stated)
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    if isinstance(positions, int) and positions > 0:
-        if config.model_type in _OFFSET_POSITIONS:
-            positions -= (config.pad_token_id or 0) + 1
-        limits.append(positions)
-    return min(limits) if limits else _DEFAULT_WINDOW
+    if positions and config.model_type in _OFFSET_POSITIONS:
+        positions -= (config.pad_token_id or 0) + 1
+    # Some tokenizers state 10^30.
+    return min((limit for limit in (stated, positions) if limit and 0 < limit < 1_000_000), default=_DEFAULT_WINDOW)
 
 
 def group_when_complete(
@@ -99,31 +85,23 @@ def group_when_complete(
 ) -> Iterator[tuple[int, list[Encoded]]]:
     """Yield `(index, encoded passages)` of every text as soon as its last passage is ready, in any order.
 
-    Parameters
-    ----------
-    passages : the passages of each text, in order; may be empty
-    encode : function
-        Distinct passages → `(position, encoded)` for each, in any order, as soon as it is ready.
+    `encode` takes the distinct passages and yields `(position, encoded)` of each, also in any order.
 
     >>> list(group_when_complete([["a", "b"], [], ["b"]], lambda parts: [(1, "B"), (0, "A")]))
     [(1, []), (2, ['B']), (0, ['A', 'B'])]
     """
-    numbers: dict[str, int] = {}
-    owners: list[list[int]] = []
-    for index, own in enumerate(passages):
-        for passage in dict.fromkeys(own):
-            number = numbers.setdefault(passage, len(owners))
-            if number == len(owners):
-                owners.append([])
-            owners[number].append(index)
-    left = [len(set(own)) for own in passages]
-    for index, count in enumerate(left):
-        if not count:
+    numbers = {passage: number for number, passage in enumerate(dict.fromkeys(chain.from_iterable(passages)))}
+    texts_with: list[list[int]] = [[] for _ in numbers]
+    left = [len(set(parts)) for parts in passages]
+    for index, parts in enumerate(passages):
+        for passage in set(parts):
+            texts_with[numbers[passage]].append(index)
+        if not parts:
             yield index, []
     ready: dict[int, Encoded] = {}
     for number, encoded in encode(list(numbers)):
         ready[number] = encoded
-        for index in owners[number]:
+        for index in texts_with[number]:
             left[index] -= 1
             if not left[index]:
                 yield index, [ready[numbers[passage]] for passage in passages[index]]

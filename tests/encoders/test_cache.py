@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from movers.encoders import cache
-from movers.encoders.cache import VectorCache, cache_folder, file_digest, folder_digest, sha256_of
+from movers.encoders.cache import VectorCache, build_once, cache_folder, file_digest
+from movers.errors import InputError
 
 
 def test_the_cache_folder_is_the_chosen_one_or_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,72 +23,80 @@ def test_the_cache_folder_is_the_chosen_one_or_the_users(monkeypatch: pytest.Mon
     assert cache_folder() == Path.home() / ".cache" / "movers"
 
 
-def test_a_digest_is_computed_once_and_again_after_a_change(
-    tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"one")
-    assert file_digest(path) == sha256_of(path) == hashlib.sha256(b"one").hexdigest()
-    with monkeypatch.context() as patch:
-        patch.setattr(cache, "sha256_of", lambda path: pytest.fail("the file was read again"))
-        assert file_digest(path) == hashlib.sha256(b"one").hexdigest()
-    path.write_bytes(b"two")  # as long as before
-    os.utime(path, ns=(1, 2))
-    assert file_digest(path) == hashlib.sha256(b"two").hexdigest()
-
-
-def test_damaged_memory_of_a_digest_is_ignored(tmp_path: Path, empty_cache: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"one")
-    expected = file_digest(path)
-    (memory,) = (empty_cache / "digests").iterdir()
-    for damaged in ("", "[]", '{"path": 3}', "not json"):
-        memory.write_text(damaged)
-        assert file_digest(path) == expected
-
-
-def test_a_folders_digest_follows_names_and_contents_of_matching_files(tmp_path: Path, empty_cache: Path) -> None:
-    (tmp_path / "a.bin").write_bytes(b"1")
-    first = folder_digest(tmp_path, ("*.bin",))
-    (tmp_path / "notes.txt").write_text("ignored")
-    assert folder_digest(tmp_path, ("*.bin",)) == first
-    (tmp_path / "b.bin").write_bytes(b"2")
-    assert folder_digest(tmp_path, ("*.bin",)) != first
-    assert folder_digest(tmp_path, ("a*", "*.bin", "b.bin")) == folder_digest(tmp_path, ("*.bin",))
-
-
-def test_the_least_recently_used_value_goes_first() -> None:
-    kept = VectorCache(capacity=10)
-    kept.put("a", 1, 4)
-    kept.put("b", 2, 4)
-    assert kept.get("a") == 1
-    kept.put("c", 3, 4)
-    assert (kept.get("a"), kept.get("b"), kept.get("c"), kept.size, len(kept)) == (1, None, 3, 8, 2)
-
-
-def test_a_value_that_is_put_again_counts_once_and_one_too_big_is_not_kept() -> None:
-    kept = VectorCache(capacity=10)
-    kept.put("a", 1, 6)
-    kept.put("a", 2, 7)
-    kept.put("big", 3, 11)
-    assert (kept.get("a"), kept.get("big"), kept.size) == (2, None, 7)
-    kept.clear()
-    assert (kept.get("a"), kept.size, len(kept)) == (None, 0, 0)
-
-
-def test_the_default_capacity_is_bounded() -> None:
-    assert 0 < VectorCache().capacity <= 1 << 30
-
-
-def test_a_file_replaced_by_one_of_equal_size_and_time_has_another_digest(tmp_path: Path, empty_cache: Path) -> None:
+def test_a_replaced_or_rewritten_file_has_another_digest_even_at_equal_size_and_time(tmp_path: Path) -> None:
     path, other = tmp_path / "file", tmp_path / "other"
     path.write_bytes(b"one")
-    first, status = file_digest(path), path.stat()
+    assert file_digest(path) == hashlib.sha256(b"one").hexdigest()
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     other.write_bytes(b"two")
-    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.utime(other, ns=times)
     other.replace(path)
-    assert path.stat().st_mtime_ns == status.st_mtime_ns and path.stat().st_size == status.st_size
-    assert file_digest(path) == hashlib.sha256(b"two").hexdigest() != first
-    path.write_bytes(b"six")  # in place
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file_digest(path) == hashlib.sha256(b"two").hexdigest()
+    path.write_bytes(b"six")
+    os.utime(path, ns=times)
     assert file_digest(path) == hashlib.sha256(b"six").hexdigest()
+
+
+def test_an_interrupted_build_leaves_nothing_and_a_killed_one_is_cleared_away(empty_cache: Path) -> None:
+    def interrupted(building: Path) -> Path:
+        (building / "half").write_text("")
+        raise KeyboardInterrupt
+
+    def build(building: Path) -> Path:
+        (building / "whole").write_text("content")
+        return building
+
+    with pytest.raises(KeyboardInterrupt):
+        build_once("thing", interrupted)
+    assert not list(empty_cache.glob("thing*"))
+    (empty_cache / "thing.building").mkdir()
+    (empty_cache / "thing.building" / "half").write_text("")
+    folder = build_once("thing", build)
+    assert [path.name for path in folder.iterdir()] == ["whole"]
+    assert list(empty_cache.glob("thing*")) == [folder]
+
+
+def test_processes_that_build_at_once_build_once(empty_cache: Path, run_python: Callable[..., str]) -> None:
+    code = """
+import time
+from movers.encoders.cache import build_once
+def build(building):
+    (building / "one").write_text("")
+    time.sleep(0.5)
+    (building / "two").write_text("")
+    print("built")
+    return building
+print(len(list(build_once("thing", build).iterdir())))
+"""
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(run_python, code, MOVERS_CACHE=str(empty_cache)) for _ in range(3)]
+        assert sorted(run.result() for run in runs) == ["2", "2", "built\n2"]
+
+
+def test_a_cache_that_cannot_be_written_names_the_variable_that_moves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(building: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path / "full"))
+    with pytest.raises(InputError, match=r"cannot write to .*full \(No space left on device\): set MOVERS_CACHE"):
+        build_once("thing", full)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MOVERS_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match=r"cannot write to .*/file/cache \(.*\): set MOVERS_CACHE"):
+        build_once("thing", lambda building: building)
+
+
+def test_vectors_are_bounded_in_bytes_and_the_least_recently_used_go_first() -> None:
+    cache = VectorCache(capacity=10)
+    cache.put("a", 1, 4)
+    cache.put("b", 2, 4)
+    assert cache.get("a") == 1
+    cache.put("c", 3, 4)
+    assert (cache.get("a"), cache.get("b"), cache.get("c"), cache.size, len(cache)) == (1, None, 3, 8, 2)
+    cache.put("a", 4, 6)  # counts once
+    cache.put("big", 5, 11)
+    assert (cache.get("a"), cache.get("big"), cache.size) == (4, None, 10)
+    cache.clear()
+    assert (cache.get("a"), cache.size, len(cache)) == (None, 0, 0)
