@@ -145,7 +145,6 @@ class ContextualEncoder:
         *,
         extra: Sequence[Aggregation] = (),
         batch_size: int | None = None,
-        batch_tokens: int | None = None,
         truncation: Truncation = "window",
         window: int | None = None,
     ) -> Iterator[tuple[int, EncodedText]]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders.cache import folder_digest, folder_state
-from movers.encoders.embedded import SMOLLM2, smollm2_folder
+from movers.encoders.wheels import SMOLLM2, smollm2_folder
 from movers.encoders.load import MODEL_FILES, find_device, hub_answers, object_digest, quiet, remote_code_allowed
 from movers.errors import InputError
 import threading
@@ -79,7 +79,7 @@ class LanguageModel:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     identity: str
-    _lock: SafeLock = field(default_factory=SafeLock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def seq2seq(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder
-from movers.encoders.checks import checked_texts
+from movers.encoders.contextual import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.encoders.windows import group_when_complete

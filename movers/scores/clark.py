@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from movers.bag import Bag, Label, alignment_of
 from movers.encoders import Encoder, load_encoder
-from movers.encoders.checks import check_vectors
+from movers.encoders.static import check_vectors
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError

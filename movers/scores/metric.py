@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from movers.bag import Bag
-from movers.encoders.checks import checked_texts
+from movers.encoders.contextual import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.windows import Truncation
 from movers.scores.options import MetricOptions, PairOptions
