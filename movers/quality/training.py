@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, Self
 
-from movers.quality import loop
 from movers.encoders import load_static
 from movers.errors import InputError
+from movers.quality import loop
 from movers.quality.data import SPLITS, Pair, data_digest, split_rows
 from movers.quality.faults import Negatives, Sample, build_vocabulary, make_samples
 from movers.quality.model import HeadName, QualityModel, save_model

@@ -1,4 +1,4 @@
-"""What every training command shares: interrupted anywhere, a run ends with the weights of an uninterrupted one."""
+"""The training loop: interrupted anywhere, a run ends with the weights of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from movers import io
 from movers.errors import InputError
-from movers.training import Checkpoint, LoopOptions, best_entry, claim_folder, claimed_folder, draw_curve, fit, seeded
+from movers.quality.loop import Checkpoint, LoopOptions, best_entry, claim_folder, claimed_folder, fit, seeded
 
 Sample = tuple[list[float], float]
 LOOP = LoopOptions(epochs=4, patience=4, batch=8, rate=0.05, seed=3)
@@ -86,8 +86,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert number > 2, "nothing was ever killed"
 
 
-@pytest.mark.parametrize("optimiser", ["rmsprop", "adamw"])
-@pytest.mark.parametrize("schedule", ["constant", "linear"])
+@pytest.mark.parametrize(("optimiser", "schedule"), [("rmsprop", "constant"), ("adamw", "linear")])
 def test_a_run_killed_at_any_write_ends_with_the_same_weights(
     optimiser: str, schedule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,28 +102,6 @@ def test_a_run_killed_at_any_write_ends_with_the_same_weights(
         assert all(torch.equal(value, resumed[name]) for name, value in weights.items())
 
 
-def test_a_run_killed_twice_inside_an_epoch_repeats_that_epoch_alone(tmp_path: Path) -> None:
-    weights, _ = run(tmp_path / "whole")
-    work = claim_folder("train line", tmp_path / "run", {"seed": 3}, "digest")
-
-    class Mortal(LineLearner):
-        steps = 0
-
-        def loss(self, batch: list[Sample]) -> Tensor:
-            self.steps += 1
-            if self.module.training and self.steps == 9:
-                raise Killed
-            return super().loss(batch)
-
-    for _ in range(2):
-        with seeded(3), pytest.raises(Killed):
-            fit("train line", Mortal(), LOOP, work / "checkpoint.safetensors", default_rate=0.01)
-    found = Checkpoint.load(work / "checkpoint.safetensors")
-    assert found is not None and len(found.curve) == 2
-    resumed, _ = run(tmp_path / "run")
-    assert all(torch.equal(value, resumed[name]) for name, value in weights.items())
-
-
 def test_training_stops_when_patience_ends_and_leaves_the_best_weights(tmp_path: Path) -> None:
     learner = LineLearner(losses=[0.9, 0.4, 0.6, 0.5, 0.1])
     seen: list[Tensor] = []
@@ -135,12 +112,6 @@ def test_training_stops_when_patience_ends_and_leaves_the_best_weights(tmp_path:
     assert [entry["validation_loss"] for entry in curve] == [0.9, 0.4, 0.6, 0.5]
     assert best_entry(curve)["epoch"] == 1
     assert torch.equal(learner.module[1].weight, seen[1])
-
-
-def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
-    weights, curve = run(tmp_path)
-    again, same_curve = run(tmp_path)
-    assert same_curve == curve and all(torch.equal(value, again[name]) for name, value in weights.items())
 
 
 def test_the_callers_random_numbers_are_left_alone(tmp_path: Path) -> None:
@@ -196,10 +167,3 @@ def test_a_damaged_checkpoint_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(b"nothing")
     with pytest.raises(InputError, match="state: expected a checkpoint"):
         Checkpoint.load(tmp_path / "state")
-
-
-def test_the_curve_is_drawn_if_matplotlib_is_there(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    curve = [{"epoch": n, "training_loss": 1 / (n + 1), "validation_loss": 2 / (n + 1)} for n in range(3)]
-    draw_curve(curve, tmp_path / "curve.png")
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
