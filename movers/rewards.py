@@ -177,7 +177,11 @@ class Reward:
         for number in counted:
             rewards[number] = self.lower
         rows = [Row(texts[number], **{kind: group[number] for kind, group in groups.items()}) for number in spoken]
-        values = self._values(rows) if rows else []
+        with warnings.catch_warnings():
+            if self._called:
+                warnings.simplefilter("ignore")  # unknown words are worth one warning, not one per step
+            values = self._values(rows) if rows else []
+        self._called = True
         for number, row in zip(spoken, values, strict=True):
             total = math.fsum(part.weight * value for part, value in zip(self._parts, row, strict=True))
             rewards[number] = max(total, self.lower)
@@ -224,11 +228,7 @@ class Reward:
         good sentence gets from a comparison of content words.
         """
         scorer = self._scorer()
-        with warnings.catch_warnings():
-            if self._called:
-                warnings.simplefilter("ignore")  # unknown words are worth one warning, not one per step
-            examples = list(scorer.stream(rows, total=len(rows)))
-        self._called = True
+        examples = list(scorer.stream(rows, total=len(rows)))
         scores = [[part.score(example[part.column]) for part in self._parts] for example in examples]
         flagged = [
             (number, place, part)
@@ -376,21 +376,49 @@ def _check_aspect(spec: MetricSpec, aspect: object, options: Mapping[str, object
 
 
 class EmbeddingReward:
-    """F1 between the token embeddings of completions and references, in 0–1; built by `embedding_reward`.
+    """F1 on the token embeddings (lowest layer) of the model that is being trained (Jin & Gildea 2022), in 0–1.
 
     Called with keywords, as TRL's trainers do, it returns a list; `score_texts` and `score_ids` return tensors.
+
+    Parameters
+    ----------
+    model : transformers model, or its folder or Hub id
+        Its input embeddings are read at every call, so that they may be trained too.
+    alignment : {"hungarian", "emd", "greedy"}
+        F_disc, F_cont or F_BERT of Jin & Gildea 2022.
+    tokenizer : optional
+        For texts; that of the model's folder if the model was given by name. Ids need none.
+    reference_column : str
+        Column with one reference or several per row, when called by a trainer.
+    threads : int, optional
+        Threads that align; all processors by default.
+
+    Examples
+    --------
+    >>> import torch, transformers
+    >>> config = transformers.GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=20, eos_token_id=0, bos_token_id=0)
+    >>> reward = embedding_reward(transformers.GPT2LMHeadModel(config))
+    >>> reward.score_ids([[3, 4, 5, 0], [3, 3, 3, 0]], [[5, 3, 4], [5, 3, 4]]).tolist()[0]
+    1.0
     """
 
     lower = 0.0
 
     def __init__(
         self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase | None,
-        alignment: TensorAlignment,
-        reference_column: str,
-        threads: int | None,
+        model: PreTrainedModel | str,
+        alignment: TensorAlignment = "hungarian",
+        *,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        reference_column: str = "reference",
+        threads: int | None = None,
     ) -> None:
+        check_choice("embedding_reward", "alignment", alignment, ("hungarian", "emd", "greedy"))
+        if isinstance(model, str):
+            from transformers import AutoModel, AutoTokenizer
+
+            tokenizer = tokenizer or AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+            model = AutoModel.from_pretrained(model, trust_remote_code=False, weights_only=True)
         self._model, self._tokenizer, self._alignment = model, tokenizer, alignment
         self._column, self._threads = reference_column, threads
         self._special = set(getattr(tokenizer, "all_special_ids", None) or ())
@@ -451,44 +479,7 @@ class EmbeddingReward:
         return table[padded], torch.arange(width, device=table.device) < lengths[:, None]
 
 
-def embedding_reward(
-    model: PreTrainedModel | str,
-    alignment: TensorAlignment = "hungarian",
-    *,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-    reference_column: str = "reference",
-    threads: int | None = None,
-) -> EmbeddingReward:
-    """F1 on the token embeddings (lowest layer) of the model that is being trained (Jin & Gildea 2022).
-
-    Parameters
-    ----------
-    model : transformers model, or its folder or Hub id
-        Its input embeddings are read at every call, so that they may be trained too.
-    alignment : {"hungarian", "emd", "greedy"}
-        F_disc, F_cont or F_BERT of Jin & Gildea 2022.
-    tokenizer : optional
-        For texts; that of the model's folder if the model was given by name. Ids need none.
-    reference_column : str
-        Column with one reference or several per row, when called by a trainer.
-    threads : int, optional
-        Threads that align; all processors by default.
-
-    Examples
-    --------
-    >>> import torch, transformers
-    >>> config = transformers.GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=20, eos_token_id=0, bos_token_id=0)
-    >>> reward = embedding_reward(transformers.GPT2LMHeadModel(config))
-    >>> reward.score_ids([[3, 4, 5, 0], [3, 3, 3, 0]], [[5, 3, 4], [5, 3, 4]]).tolist()[0]
-    1.0
-    """
-    check_choice("embedding_reward", "alignment", alignment, ("hungarian", "emd", "greedy"))
-    if isinstance(model, str):
-        from transformers import AutoModel, AutoTokenizer
-
-        tokenizer = tokenizer or AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-        model = AutoModel.from_pretrained(model, trust_remote_code=False, weights_only=True)
-    return EmbeddingReward(model, tokenizer, alignment, reference_column, threads)
+embedding_reward = EmbeddingReward
 
 
 # ---------------------------------------------------------------------------------------------------------------------
