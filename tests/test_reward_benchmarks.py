@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -76,14 +75,6 @@ def made(network: ModuleType) -> tuple[object, object]:
     return model, documents
 
 
-def test_the_pointer_reaches_words_that_only_the_document_has(network: ModuleType) -> None:
-    model, documents = made(network)
-    scores, _ = model.step(documents, torch.tensor([[2], [2]]), documents.state)
-    chances = scores.exp()[:, 0].detach()
-    assert chances.sum(-1).tolist() == pytest.approx([1.0, 1.0], abs=1e-4)
-    assert chances[0, 13] > 1e-4 and chances[1, 13] < 1e-6  # the second document has no second word of its own
-
-
 def test_teacher_forcing_gives_what_single_steps_give(network: ModuleType) -> None:
     model, documents = made(network)
     outputs = [[7, 12], [8]]
@@ -95,24 +86,6 @@ def test_teacher_forcing_gives_what_single_steps_give(network: ModuleType) -> No
         alone.append([float(scores[row, 0, word].detach()) for row, word in enumerate(words)])
         last = torch.tensor(words)[:, None]
     assert found.detach()[:, :2].T.tolist() == [pytest.approx(step, abs=1e-5) for step in alone]
-
-
-def test_a_wide_beam_finds_the_best_output_of_all(network: ModuleType) -> None:
-    model, documents = made(network)
-    allowed = [number for number in range(14) if number not in (network.PAD, network.BEGIN, network.UNKNOWN)]
-    candidates = [
-        [*row] for size in (1, 2) for row in itertools.product(allowed, repeat=size) if network.END not in row
-    ]
-    best = []
-    for row in (0, 1):
-        one = model.encode(documents.ids[row : row + 1], documents.mask[row : row + 1].sum(1), extra=2)
-        scored = []
-        for candidate in candidates:
-            log_probs, mask = model.log_probs(one, [candidate])
-            scored.append((float((log_probs * mask).sum()) / len([*candidate, network.END]), candidate))
-        best.append(max(scored)[1])
-    assert model.beam(documents, longest=3, shortest=1, width=1800) == best  # so wide that nothing is dropped
-    assert model.beam(documents, longest=3, shortest=0, width=1) == model.generate(documents, False, 3)
 
 
 def test_the_report_has_every_row_of_the_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
