@@ -83,7 +83,7 @@ def repeated(texts: Sequence[str], n: int) -> float:
 
 def meteor(texts: Sequence[str], references: Sequence[str]) -> float:
     """METEOR of NLTK with exact and stem matches; WordNet's synonyms, which need a download, are left out."""
-    from nltk.translate.meteor_score import single_meteor_score
+    from nltk.translate.meteor_score import single_meteor_score  # type: ignore[import-untyped]
 
     nothing = SimpleNamespace(synsets=lambda word: [])
     pairs = zip(texts, references, strict=True)

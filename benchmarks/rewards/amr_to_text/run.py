@@ -311,7 +311,7 @@ class Run:
             "METEOR": 100 * meteor(texts, references),
             **{NAMES[name]: 100 * measures[name] for name in ALIGNMENTS},
             **{f"repeated {n}-grams": 100 * repeated(texts, n) for n in (2, 3)},
-            **{name: 100 * result["score"] for name, result in score_many(OURS, texts, references).items()},
+            **{name: 100 * float(str(result["score"])) for name, result in score_many(OURS, texts, references).items()},
         }
         for entry in curve if system != "start" else []:
             values[f"validation BLEU@{entry['step']}"] = entry["corpus_bleu"]

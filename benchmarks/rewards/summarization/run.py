@@ -17,6 +17,7 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean as mean
 
@@ -24,7 +25,7 @@ import torch
 from torch import Tensor
 
 from movers.agreement.lexical import rouge
-from movers.rewards import Reward, likelihood_loss, mixed_loss, reward, self_critical_loss
+from movers.rewards import likelihood_loss, mixed_loss, reward, self_critical_loss
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from common import data_folder
@@ -58,23 +59,22 @@ class Setting:
     beam: int = 5
 
 
+metric_reward = cache(reward)  # one per metric
+
+
 def rewards_of(row: str, texts: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Rewards by the row's metric; every one on the scale that `movers.rewards` gives it."""
-    if row == "rouge":
-        scores = rouge([text or "." for text in texts], references)["scores"]
+    """Rewards by the row's metric; each on the scale that `movers.rewards` gives it."""
+    if row.startswith("rouge"):
+        variant = "rougeL" if row == "rouge" else row
+        scores = rouge([text or "." for text in texts], references, variant=variant)["scores"]
         assert isinstance(scores, list)
         return scores
-    if row not in _REWARDS:
-        _REWARDS[row] = reward(row)
-    return [value or 0.0 for value in _REWARDS[row].score(list(texts), list(references))]
-
-
-_REWARDS: dict[str, Reward] = {}
+    return [value or 0.0 for value in metric_reward(row).score(list(texts), list(references))]
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A row for the loop that all training shares; without a reward it is maximum likelihood."""
+    """What `train` needs of a row; without a reward it is maximum likelihood."""
 
     module: PointerGenerator
     vocabulary: Vocabulary
@@ -186,10 +186,7 @@ def train(learner: Learner, rate: float, checkpoint: Path) -> None:
 def scores_of(texts: Sequence[str], references: Sequence[str]) -> dict[str, list[float]]:
     """Every column of Table 4, per summary; mover metrics on the scale of the rewards."""
     texts = [text or "." for text in texts]
-    scores = {
-        variant: rouge(texts, references, variant=variant)["scores"] for variant in ("rouge1", "rouge2", "rougeL")
-    }
-    return scores | {name: rewards_of(name, texts, references) for name in ("wms", "sms", "swms")}
+    return {name: rewards_of(name, texts, references) for name in COLUMNS}
 
 
 def save_all_changes(folder: Path) -> None:
