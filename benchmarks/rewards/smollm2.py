@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from movers.encoders.embedded import smollm2_folder
+from movers.encoders.wheels import smollm2_folder
 
 
 def make_folder(folder: Path) -> Path:

@@ -157,7 +157,7 @@ class SpoiledSentence:
 
 
 class JoinLearner:
-    """A `movers.training.Learner` of the network: two sentences of every text, each sound or spoiled in turn."""
+    """A `movers.quality.loop.Learner` of the network: two sentences of every text, each sound or spoiled in turn."""
 
     default_rate = 1e-3
     #: Every third sentence is left sound.

@@ -72,7 +72,7 @@ def covering_length(counts: Sequence[int], share: float = 0.8) -> int:
 
 
 class SampleLearner(abc.ABC):
-    """A `movers.training.Learner` of samples: batches, loss and validation are the same for all models."""
+    """A `movers.quality.loop.Learner` of samples: batches, loss and validation are the same for all models."""
 
     module: Head | CrossEncoder
     default_rate: float

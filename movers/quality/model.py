@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 from movers import io
 from movers.encoders.cache import folder_digest
 from movers.errors import InputError
+from movers.quality.loop import Curve, best_entry, written_folder
 from movers.quality.units import Unit
-from movers.training import Curve, best_entry, written_folder
 from movers.version import VERSION
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, Self
 
-from movers import training
 from movers.encoders import load_static
 from movers.errors import InputError
+from movers.quality import loop
 from movers.quality.data import SPLITS, Pair, data_digest, split_rows
 from movers.quality.faults import Negatives, Sample, build_vocabulary, make_samples
 from movers.quality.model import HeadName, QualityModel, save_model
@@ -22,7 +22,7 @@ _COMMAND = "train quality"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions(training.LoopOptions):
+class TrainingOptions(loop.LoopOptions):
     """Hyperparameters; saved with the model."""
 
     recipe: Literal["paper"] | None = option(
@@ -129,14 +129,14 @@ def train(
     if len(pairs) < 10:
         raise InputError(f"{_COMMAND}: data: expected at least 10 documents, but got {len(pairs)}")
     output, digest = Path(output), data_digest(pairs)
-    with training.claimed_folder(_COMMAND, output, asdict(options), digest) as work:
+    with loop.claimed_folder(_COMMAND, output, asdict(options), digest) as work:
         split = split_pairs(pairs, options.lang)
         sides = split_rows(pairs, options.seed)
         samples = draw_samples(split, sides, options) if options.head != "aspects" else {}
-        with training.seeded(options.seed):
+        with loop.seeded(options.seed):
             learner = build_learner(options, split, sides, samples, Path(vectors or work / "vectors"), progress)
             checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
-            curve = training.fit(  # type: ignore[misc]
+            curve = loop.fit(  # type: ignore[misc]
                 _COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress
             )
     return save_model(
@@ -151,6 +151,6 @@ def train(
             "parameters": sum(value.numel() for value in learner.module.parameters() if value.requires_grad),
             "curve": curve,
             "test": learner.test(),
-            "environment": training.environment(),
+            "environment": loop.environment(),
         },
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from made_up import small_data
 from safetensors.torch import load_file
-from test_training_loop import Killed, kills
+from test_loop import Killed, kills
 
 import movers
 from movers.errors import InputError

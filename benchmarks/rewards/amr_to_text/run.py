@@ -6,9 +6,8 @@
 The first tunes a pretrained causal model, the second trains a small Transformer from scratch. Every seed has one start,
 trained with cross-entropy. From it equally many steps each with BLEU, greedy BERTScore, F_cont, F_disc as the reward
 (λ = .3), and with cross-entropy alone; `f_disc-0.9` is F_disc with λ = .9. Started again it goes on where it was
-stopped. RUN_FOLDER holds the newest checkpoint and the start of the current seed; results are written to
-`results/amr_to_text` and `results/amr_scratch`. `scratch RUN_FOLDER --tune` compares settings on validation pairs with
-seed 0 instead.
+stopped. RUN_FOLDER holds the newest checkpoint, the start of the current seed and the scores of every test pair;
+`results.csv` gets the results.
 """
 
 from __future__ import annotations
@@ -19,34 +18,35 @@ import random
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from sacrebleu import corpus_bleu, sentence_bleu
+from sacrebleu import corpus_bleu, corpus_chrf, sentence_bleu
 
-from movers import bertscore_tensors
-from movers.io import write_file
+from movers import bertscore_tensors, score_many
 from movers.rewards import likelihood_loss, mixed_loss, self_critical_loss
 from movers.scores.tensors import TensorAlignment
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from common import data_folder, machine
-from rewards.amr_to_text.causal import CausalGenerator
+from common import data_folder
 from rewards.amr_to_text.data import Pair, split
-from rewards.amr_to_text.generator import Generator
+from rewards.amr_to_text.generator import CausalGenerator, Generator
 from rewards.amr_to_text.scratch import SmallTransformer
+from rewards.measures import is_finished, meteor, quote, repeated, save, save_changes
 
-RESULTS = Path(__file__).parents[1] / "results"
 SYSTEMS = ("start", "f_disc", "f_cont", "bleu", "greedy", "xent")
 ALIGNMENTS: dict[str, TensorAlignment] = {"f_disc": "hungarian", "f_cont": "emd", "greedy": "greedy"}
+NAMES = {"f_disc": "F_disc", "f_cont": "F_cont", "greedy": "F_BERT", "bleu": "sentence BLEU"}
+OURS = ("wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd")
+QUOTED = (0, 7, 21, 40)  # test pairs
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run depends on, saved with its results."""
+    """What a run depends on, saved with its checkpoints."""
 
     graph_tokens: int = 64  # longer graphs are left out, in all parts
     sentence_tokens: int = 32
@@ -80,15 +80,6 @@ SETTINGS = {
     ),
 }
 MORE_SYSTEMS = ("f_disc-0.9", "f_cont-0.9")  # from scratch
-# What `--tune` compares on validation pairs of seed 0.
-TUNED: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("f_disc", {"rate": 1e-3}),
-    ("f_disc-0.9", {"rate": 1e-3}),
-    ("xent", {"rate": 1e-3}),
-    ("f_disc-0.9", {"rate": 3e-4}),
-    ("f_disc-0.9", {"rate": 1e-4}),
-    ("f_disc", {"rate": 1e-4}),
-)
 
 
 def reward_values(
@@ -296,53 +287,58 @@ class Run:
     def compare(self, seed: int, systems: Sequence[str]) -> None:
         """Some systems of a seed on test pairs, but for those that have results; the start goes after the last."""
         for system in systems:
-            if self._result(system, seed).is_file():
+            if is_finished(self.name, system, seed):
                 continue
             state = self.start(seed)
             self.generator.model.load_state_dict(state["weights"], strict=False)
             curve = state["curve"]
             if system != "start":
                 curve = train(system, seed, self.generator, self.parts, self.setting, self.folder)
-            measures, outputs, each = measure(self.generator, self.parts["test"])
-            result = {
-                "system": system,
-                "seed": seed,
-                "setting": asdict(self.setting),
-                "sizes": {name: [len(pairs), len(self.everything[name])] for name, pairs in self.parts.items()},
-                "machine": machine(),
-                "curve": curve,
-                "test": measures,
-                "ids": [pair.id for pair in self.parts["test"]],
-                "outputs": outputs,
-                "each": {name: [round(value, 4) for value in values] for name, values in each.items()},
-            }
-            write_file(self._result(system, seed), json.dumps(result, ensure_ascii=False) + "\n")
-        if all(self._result(system, seed).is_file() for system in self.systems):
+            measures, outputs, scores = measure(self.generator, self.parts["test"])
+            (self.folder / f"scores-{system}-{seed}.json").write_text(json.dumps(scores))
+            self._save(system, seed, curve, measures, outputs)
+        if all(is_finished(self.name, system, seed) for system in self.systems):
             (self.folder / f"start-{seed}.pt").unlink(missing_ok=True)
 
-    def _result(self, system: str, seed: int) -> Path:
-        return RESULTS / self.name / f"{system}-{seed}.json"
+    def _save(
+        self, system: str, seed: int, curve: list[dict[str, float]], measures: dict[str, float], outputs: list[str]
+    ) -> None:
+        """Rows of one system and seed: in percent, but for seconds and outputs."""
+        references, texts = [pair.sentence for pair in self.parts["test"]], [text or "." for text in outputs]
+        values: dict[str, float | str] = {
+            "BLEU": measures["corpus_bleu"],
+            "chrF": corpus_chrf(texts, [references]).score,
+            "METEOR": 100 * meteor(texts, references),
+            **{NAMES[name]: 100 * measures[name] for name in ALIGNMENTS},
+            **{f"repeated {n}-grams": 100 * repeated(texts, n) for n in (2, 3)},
+            **{name: 100 * float(str(result["score"])) for name, result in score_many(OURS, texts, references).items()},
+        }
+        for entry in curve if system != "start" else []:
+            values[f"validation BLEU@{entry['step']}"] = entry["corpus_bleu"]
+            for name in ("f_cont", "f_disc"):
+                values[f"validation {NAMES[name]}@{entry['step']}"] = 100 * entry[name]
+        if system not in ("start", "xent"):
+            seconds = [entry["step_reward_seconds"] for entry in curve[1:]]
+            values["reward seconds"] = sum(seconds) / len(seconds)
+            values["step seconds"] = curve[-1]["processor_seconds"] / curve[-1]["step"]
+        if seed == 0:
+            values |= {f"output {number}": quote(outputs[number]) for number in QUOTED}
+            save(self.name, "reference", "", {f"output {number}": quote(references[number]) for number in QUOTED})
+        save(self.name, system, seed, values, len(texts))
 
-    def tune(self) -> None:
-        """Validation measures of the first seed with other settings, at the beginning, half-way and at the end."""
-        path = RESULTS / self.name / "tuning.json"
-        found = json.loads(path.read_text()) if path.is_file() else []
-        state = self.start(0)
-        for system, changes in TUNED:
-            if any((entry["system"], entry["changes"]) == (system, changes) for entry in found):
-                continue
-            self.generator.model.load_state_dict(state["weights"], strict=False)
-            curve = train(system, 0, self.generator, self.parts, replace(self.setting, **changes), self.folder)
-            kept = [curve[0], curve[len(curve) // 2], curve[-1]]
-            names = ("step", "corpus_bleu", "f_cont", "f_disc")
-            found.append(
-                {
-                    "system": system,
-                    "changes": changes,
-                    "validation": [{name: round(entry[name], 4) for name in names} for entry in kept],
-                }
-            )
-            write_file(path, json.dumps(found, indent=1) + "\n")
+    def save_all_changes(self) -> None:
+        """Changes against the start and against cross-entropy, from the scores of every test pair in the folder."""
+        scores: dict[str, dict[str, dict[int, list[float]]]] = {}  # by measure, system and seed
+        for path in self.folder.glob("scores-*.json"):
+            system, _, seed = path.stem.removeprefix("scores-").rpartition("-")
+            for name, values in json.loads(path.read_text()).items():
+                scores.setdefault(name, {}).setdefault(system, {})[int(seed)] = values
+        for name, by_system in scores.items():
+            for system in by_system:
+                for start in ("start", "xent"):
+                    own = name == system.partition("-")[0] or (system, start) == ("xent", "start")
+                    if own and start in by_system:
+                        save_changes(self.name, system, start, NAMES[name], by_system)
 
 
 def main() -> None:
@@ -352,7 +348,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--systems", nargs="+", help="all by default")
-    parser.add_argument("--tune", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -367,13 +362,10 @@ def main() -> None:
         name, systems = "amr_to_text", SYSTEMS
         setting = SETTINGS[name]
         generator = CausalGenerator(Path(given.model), setting.layers)
-    (RESULTS / name).mkdir(parents=True, exist_ok=True)
     run = Run(name, systems, generator, everything, setting, given.folder)
-    if given.tune:
-        run.tune()
-        return
     for seed in given.seeds:
         run.compare(seed, given.systems or systems)
+    run.save_all_changes()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import cast
 
@@ -18,12 +19,11 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.functional import normalize, scaled_dot_product_attention
 
-from movers.encoders.embedded import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.rewards import token_log_probs
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from rewards.amr_to_text.data import Pair
-from rewards.amr_to_text.generator import Generator
+from rewards.amr_to_text.generator import MAX_NEW_TOKENS, Generator
 
 
 class Attention(nn.Module):
@@ -125,24 +125,6 @@ class Graphs:
     mask: Tensor  # (B, S)
     memory: list[Tensor]
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class Sentences:
-    """Sentences in the making, with keys and values of what is written already."""
-
-    def __init__(self, network: Network, memory: list[Tensor], mask: Tensor, start: int) -> None:
-        self._network, self._memory, self._mask = network, memory, mask
-        self._past: list[Tensor] = []
-        self.feed(torch.full((len(mask),), start))
-
-    def feed(self, chosen: Tensor) -> None:
-        self._states, self._past = self._network.decode(chosen[:, None], self._memory, self._mask, self._past)
-
-    def logits(self) -> Tensor:
-        return self._network.logits(self._states[:, -1])
-
 
 class SmallTransformer(Generator[Graphs]):
     """The network with WordLlama's tokenizer; it writes tokens that occur in the sentences it is trained on."""
@@ -151,10 +133,12 @@ class SmallTransformer(Generator[Graphs]):
     model: Network
 
     def __init__(self, pairs: Sequence[Pair], size: int, layers: int, dropout: float) -> None:
-        self._tokenizer = Tokenizer.from_file(str(WORDLLAMA_TOKENIZER.locate()))
+        wheel = distribution("wordllama")
+        tokenizer = wheel.locate_file("wordllama/tokenizers/l2_supercat_tokenizer_config.json")
+        self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        (vectors,) = load_file(WORDLLAMA_WEIGHTS.locate()).values()
+        (vectors,) = load_file(str(wheel.locate_file("wordllama/weights/l2_supercat_256.safetensors"))).values()
         begin, end = self._tokenizer.encode("<s></s>", add_special_tokens=False).ids
         own = sorted({number for pair in pairs for number in self._pieces(pair.sentence)} - {end})
         written = {end, *own}
@@ -204,15 +188,35 @@ class SmallTransformer(Generator[Graphs]):
         return Graphs(ids, mask, self.model.encode(ids, mask))
 
     def log_probs(self, prompts: Graphs, ids: Tensor, mask: Tensor) -> Tensor:
-        repeats = len(ids) // len(prompts)
+        repeats = len(ids) // len(prompts.ids)
         before = torch.cat([torch.full((len(ids), 1), self._start), ids[:, :-1]], 1)
         states, _ = self.model.decode(before, *_repeated(prompts.memory, prompts.mask, repeats), [])
         found = token_log_probs(self.model.logits(states[mask.bool()])[None], ids[mask.bool()][None])  # no padding
         return torch.zeros(mask.shape).masked_scatter(mask.bool(), found)
 
-    def begin(self, prompts: Graphs, repeats: int) -> Sentences:
+    @torch.no_grad()
+    def generate(self, prompts: Graphs, sample: bool, generator: torch.Generator | None = None) -> list[list[int]]:
+        training = self.model.training
+        self.model.eval()
         memory = self.model.encode(prompts.ids, prompts.mask)  # again, because here nothing is dropped out
-        return Sentences(self.model, *_repeated(memory, prompts.mask, repeats), self._start)
+        rows, repeats = len(prompts.ids), 2 if sample else 1
+        memory, mask = _repeated(memory, prompts.mask, repeats)
+        outputs: list[list[int]] = [[] for _ in range(rows * repeats)]
+        running = torch.ones(rows * repeats, dtype=torch.bool)
+        chosen, past = torch.full((rows * repeats,), self._start), list[Tensor]()
+        for _ in range(MAX_NEW_TOKENS):
+            states, past = self.model.decode(chosen[:, None], memory, mask, past)
+            logits = self.model.logits(states[:, -1])
+            chosen = logits.argmax(-1)
+            if sample:
+                chosen[rows:] = torch.multinomial(logits[rows:].softmax(-1), 1, generator=generator)[:, 0]
+            running &= chosen != self.end
+            if not running.any():
+                break
+            for row in running.nonzero()[:, 0].tolist():
+                outputs[row].append(int(chosen[row]))
+        self.model.train(training)
+        return outputs
 
 
 def _repeated(memory: Sequence[Tensor], mask: Tensor, times: int) -> tuple[list[Tensor], Tensor]:

@@ -3,48 +3,45 @@
     MOVERS_DATA=… python benchmarks/rewards/summarization/run.py RUN_FOLDER --seeds 0 1 2
 
 Every seed has one MLE model, chosen by cross-entropy, which begins all others; only the reward differs. Models with a
-reward are chosen by it on validation data. The learning rate of the rewards is chosen on validation data for SMS and
-seed 0; the paper's 1e-5 is a row of its own. Started again it goes on where it was stopped. Results are written to
-`results/summarization`, one file per row and seed.
+reward are chosen by it on validation data. Their learning rate was chosen on validation data for SMS and seed 0 (see
+RESULTS.md); the paper's 1e-5 is a row of its own. Started again it goes on where it was stopped. RUN_FOLDER holds
+checkpoints, outputs and the scores of every test pair; `results.csv` gets the results.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from statistics import fmean as mean
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from movers import score_many
 from movers.agreement.lexical import rouge
-from movers.io import write_file
-from movers.rewards import Reward, likelihood_loss, mixed_loss, reward, rising_weight, self_critical_loss
-from movers.rewards.scale import mean
-from movers.training import Curve, LoopOptions, fit
+from movers.rewards import likelihood_loss, mixed_loss, reward, self_critical_loss
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from common import data_folder, machine
+from common import data_folder
+from rewards.measures import is_finished, quote, save, save_changes
 from rewards.summarization.data import Article, Batch, Vocabulary, read, text_of
 from rewards.summarization.network import PointerGenerator
 
-RESULTS = Path(__file__).parents[1] / "results" / "summarization"
-ROWS = ("mle", "sms", "wms", "swms", "rouge", "sms-1e-5")
-RATES = (1e-3, 3e-4, 1e-4)
-PAPER_RATE = 1e-5
-METRICS = ("wms", "sms", "swms")
+ROWS = {"mle": "", "sms": "SMS", "wms": "WMS", "swms": "S+WMS", "rouge": "ROUGE-L", "sms-1e-5": "SMS"}
+RATE, PAPER_RATE = 3e-4, 1e-5
+COLUMNS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "wms": "WMS", "sms": "SMS", "swms": "S+WMS"}
 SAMPLES = (3, 11, 42)  # outputs that the report quotes
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run depends on, saved with its results."""
+    """What a run depends on."""
 
     document_tokens: int = 80
     summary_tokens: int = 32
@@ -62,23 +59,22 @@ class Setting:
     beam: int = 5
 
 
+metric_reward = cache(reward)  # one per metric
+
+
 def rewards_of(row: str, texts: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Rewards by the row's metric; every one on the scale that `movers.rewards` gives it."""
-    if row == "rouge":
-        scores = rouge([text or "." for text in texts], references)["scores"]
+    """Rewards by the row's metric; each on the scale that `movers.rewards` gives it."""
+    if row.startswith("rouge"):
+        variant = "rougeL" if row == "rouge" else row
+        scores = rouge([text or "." for text in texts], references, variant=variant)["scores"]
         assert isinstance(scores, list)
         return scores
-    if row not in _REWARDS:
-        _REWARDS[row] = reward(row)
-    return [value or 0.0 for value in _REWARDS[row].score(list(texts), list(references))]
-
-
-_REWARDS: dict[str, Reward] = {}
+    return [value or 0.0 for value in metric_reward(row).score(list(texts), list(references))]
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A row for the loop that all training shares; without a reward it is maximum likelihood."""
+    """What `train` needs of a row; without a reward it is maximum likelihood."""
 
     module: PointerGenerator
     vocabulary: Vocabulary
@@ -97,7 +93,8 @@ class Learner:
         steps = setting.rounds * setting.round_steps
         found = []
         for number, group in enumerate(groups[: setting.round_steps], epoch * setting.round_steps):
-            weight = rising_weight(number, steps, setting.first_weight, setting.last_weight)
+            rise = setting.last_weight - setting.first_weight
+            weight = setting.first_weight + rise * min(number / max(steps - 1, 1), 1.0)
             found.append([(article, weight) for article in group])
         return found
 
@@ -155,41 +152,57 @@ class Learner:
         return [text_of(article.summary) for article in articles]
 
 
-def train(learner: Learner, rate: float, checkpoint: Path) -> Curve:
+def train(learner: Learner, rate: float, checkpoint: Path) -> None:
     """One row of one seed, from its checkpoint if there is one; leaves the best weights in the module."""
-    setting = learner.setting
-    epochs = setting.likelihood_epochs if learner.row == "mle" else setting.rounds
-    options = LoopOptions(
-        optimiser="adamw", rate=rate, batch=setting.batch, epochs=epochs, patience=epochs, seed=learner.seed
-    )
-    return fit("summarization", learner, options, checkpoint, default_rate=rate, progress=False)
+    module = learner.module
+    optimiser = torch.optim.AdamW(module.parameters(), lr=rate, weight_decay=1e-4)
+    done, lowest, best = 0, math.inf, module.state_dict()
+    if checkpoint.is_file():
+        state = torch.load(checkpoint, weights_only=True)
+        done, lowest, best = state["done"], state["lowest"], state["best"]
+        module.load_state_dict(state["weights"])
+        optimiser.load_state_dict(state["optimiser"])
+    epochs = learner.setting.likelihood_epochs if learner.row == "mle" else learner.setting.rounds
+    for epoch in range(done, epochs):
+        torch.manual_seed(learner.seed * 10_007 + epoch)
+        module.train()
+        for batch in learner.batches(epoch):
+            loss = learner.loss(batch)
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            optimiser.step()
+        measured = learner.validate()
+        print(learner.row, learner.seed, epoch, measured, flush=True)
+        if measured["validation_loss"] <= lowest:
+            lowest = measured["validation_loss"]
+            best = {name: value.clone() for name, value in module.state_dict().items()}
+        state = {"done": epoch + 1, "lowest": lowest, "best": best, "weights": module.state_dict()}
+        torch.save(state | {"optimiser": optimiser.state_dict()}, checkpoint.with_suffix(".part"))
+        checkpoint.with_suffix(".part").replace(checkpoint)
+    module.load_state_dict(best)
 
 
 def scores_of(texts: Sequence[str], references: Sequence[str]) -> dict[str, list[float]]:
-    """Every column of Table 4, per summary; mover metrics on the scale of the rewards and on the paper's."""
+    """Every column of Table 4, per summary; mover metrics on the scale of the rewards."""
     texts = [text or "." for text in texts]
-    found: dict[str, object] = {}
-    for variant in ("rouge1", "rouge2", "rougeL"):
-        found[variant] = rouge(texts, references, variant=variant)["scores"]
-    for name, result in score_many(METRICS, texts, list(references)).items():
-        found[f"{name}_score"] = result["scores"]
-        found[name] = rewards_of(name, texts, references)
-    return {name: np.round(np.asarray(values, dtype=float), 6).tolist() for name, values in found.items()}
+    return {name: rewards_of(name, texts, references) for name in COLUMNS}
 
 
-def choose_rate(learner: Learner, weights: dict[str, Tensor], folder: Path) -> float:
-    """The rate with the highest SMS reward on validation data."""
-    path = RESULTS / "rates.json"
-    if not path.is_file():
-        earned = {}
-        for rate in RATES:
-            learner.module.load_state_dict(weights)
-            curve = train(learner, rate, folder / f"rate-{rate}.safetensors")
-            earned[str(rate)] = max(entry["reward"] for entry in curve)
-            print("rate", rate, earned[str(rate)], flush=True)
-        write_file(path, json.dumps(earned, indent=1) + "\n")
-    earned = json.loads(path.read_text())
-    return float(max(earned, key=earned.__getitem__))
+def save_all_changes(folder: Path) -> None:
+    """The trained metric against MLE, from the scores of every test pair in the folder."""
+    scores = {
+        row: {
+            int(path.stem.rpartition("-")[2]): json.loads(path.read_text())
+            for path in folder.glob(f"scores-{row}-[0-9].json")
+        }
+        for row in ROWS
+    }
+    names = {title: name for name, title in COLUMNS.items()}
+    for row, title in ROWS.items():
+        if title:
+            by_seed = {key: {seed: each[names[title]] for seed, each in scores[key].items()} for key in (row, "mle")}
+            save_changes("summarization", row, "mle", title, by_seed)
 
 
 def main() -> None:
@@ -200,56 +213,39 @@ def main() -> None:
     torch.set_num_threads(1)
     setting = Setting()
     given.folder.mkdir(parents=True, exist_ok=True)
-    RESULTS.mkdir(parents=True, exist_ok=True)
     parts = read(data_folder() / "corpora", setting.document_tokens, setting.summary_tokens)
+    for name, articles in parts.items():
+        sizes = {
+            f"{side} tokens": mean([len(getattr(one, side)) for one in articles]) for side in ("document", "summary")
+        }
+        save("summarization", name, "", sizes, len(articles))
     vocabulary = Vocabulary(parts["train"], setting.words)
     vectors = vocabulary.vectors(setting.embedding)
     for seed in given.seeds:
         torch.manual_seed(seed)
         network = PointerGenerator(vectors.clone(), setting.hidden)
         learner = Learner(network, vocabulary, parts, setting, "mle", seed)
-        curve = train(learner, 1e-3, given.folder / f"mle-{seed}.safetensors")
+        train(learner, 1e-3, given.folder / f"mle-{seed}.pt")
         weights = {name: value.clone() for name, value in network.state_dict().items()}
         for row in ROWS:
-            path = RESULTS / f"{row}-{seed}.json"
-            if path.is_file():
+            if is_finished("summarization", row, seed):
                 continue
-            rate = 1e-3
             if row != "mle":
-                own = replace(learner, row=row.split("-")[0])
-                rate = PAPER_RATE if row != own.row else choose_rate(
-                    replace(learner, row="sms", seed=0), weights, given.folder
-                )  # fmt: skip
                 network.load_state_dict(weights)
-                checkpoint = given.folder / f"row-{seed}-{row}.safetensors"
-                curve = train(own, rate, checkpoint)
+                checkpoint = given.folder / f"row-{seed}-{row}.pt"
+                rate = PAPER_RATE if row == "sms-1e-5" else RATE
+                train(replace(learner, row=row.split("-")[0]), rate, checkpoint)
                 checkpoint.unlink()
             outputs = learner.decode(parts["test"], beam=True)
-            references = learner._references(parts["test"])
-            each = scores_of(outputs, references)
-            result = {
-                "row": row,
-                "seed": seed,
-                "rate": rate,
-                "setting": asdict(setting),
-                "sizes": {
-                    name: {
-                        "pairs": len(articles),
-                        "document": mean([len(article.document) for article in articles]),
-                        "summary": mean([len(article.summary) for article in articles]),
-                    }
-                    for name, articles in parts.items()
-                },
-                "machine": machine(),
-                "curve": curve,
-                "test": {name: mean(values) for name, values in each.items()},
-                "each": each,
-                "samples": {str(number): outputs[number] for number in SAMPLES},
-            }
+            each = scores_of(outputs, learner._references(parts["test"]))
             # Outputs copy much of the articles, which are not ours to publish: they stay in the folder of the run.
-            write_file(given.folder / f"outputs-{row}-{seed}.json", json.dumps(outputs, ensure_ascii=False) + "\n")
-            write_file(path, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-            print(row, seed, {name: round(value, 4) for name, value in result["test"].items()}, flush=True)
+            (given.folder / f"outputs-{row}-{seed}.json").write_text(json.dumps(outputs, ensure_ascii=False))
+            (given.folder / f"scores-{row}-{seed}.json").write_text(json.dumps(each))
+            values: dict[str, float | str] = {COLUMNS[name]: 100 * mean(scores) for name, scores in each.items()}
+            if seed == 0:
+                values |= {f"output {number}": quote(outputs[number]) for number in SAMPLES}
+            save("summarization", row, seed, values, len(outputs))
+    save_all_changes(given.folder)
 
 
 if __name__ == "__main__":

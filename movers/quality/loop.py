@@ -1,4 +1,4 @@
-"""What every `train` command shares: hyperparameters, the loop, checkpoints, early stopping, progress and the curve.
+"""The training loop: hyperparameters, checkpoints, early stopping and progress.
 
 Everything random is drawn from the seed and the number of the epoch, never from what ran before. After every epoch the
 weights, the best weights, the optimiser and the curve are written as one file. So a run that was killed at any moment
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 __all__ = ["Checkpoint", "Curve", "Learner", "LoopOptions", "best_entry", "claim_folder", "claimed_folder",
-           "draw_curve", "environment", "fit", "seeded", "written_folder"]  # fmt: skip
+           "environment", "fit", "seeded", "written_folder"]  # fmt: skip
 
 Curve = list[dict[str, float]]
 Item = TypeVar("Item")
@@ -314,22 +314,3 @@ def environment() -> dict[str, str]:
     """Versions and machine, for the record of a run."""
     versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
     return {"movers": VERSION, "python": platform.python_version(), **versions, "machine": platform.machine()}
-
-
-def draw_curve(curve: Curve, path: Path) -> None:
-    """Draw training and validation loss by epoch, the best epoch marked, as an image (needs matplotlib)."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("draw_curve: needs matplotlib; pip install matplotlib") from None
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    epochs = [entry["epoch"] for entry in curve]
-    for name in ("training_loss", "validation_loss"):
-        axes.plot(epochs, [entry[name] for entry in curve], marker="o", label=name.replace("_", " "))
-    axes.axvline(best_entry(curve)["epoch"], color="grey", linestyle=":", label="best epoch")
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("loss")
-    axes.legend()
-    with io.open_output(path, "binary") as file:
-        figure.savefig(file, format=path.suffix.removeprefix("."))

@@ -1,0 +1,341 @@
+"""Rewards: what TRL passes and gets back, scales and lower bounds, what training could exploit; the losses."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from scipy.optimize import linear_sum_assignment
+from tiny import tiny_tokenizer
+
+import movers
+from movers.errors import InputError
+from movers.registry import METRICS
+from movers.rewards import (
+    EmbeddingReward,
+    Reward,
+    embedding_reward,
+    likelihood_loss,
+    mixed_loss,
+    self_critical_loss,
+    token_log_probs,
+)
+
+PAIRWISE = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
+QUALITY = "reference_free_summary_quality"
+SENTENCES = {
+    "A man in suburban Boston is selling snow online.": "A man near Boston sells snow to people in warmer states.",
+    "The cat sat on the mat.": "A cat was sitting on a mat.",
+    "Six officers were suspended.": "Six officers have been suspended with pay while the authorities investigate.",
+    "The boa swallowed an animal.": "It was a picture of a boa constrictor in the act of swallowing an animal.",
+}
+TEXT, REFERENCE = next(iter(SENTENCES.items()))
+UNRELATED = [
+    "The court adjourned until Tuesday.", "Bake the bread for forty minutes.", "Her violin needs new strings.",
+    "Share prices fell in early trade.", "Whales sing at low frequencies.", "He forgot the password again.",
+]  # fmt: skip
+DOCUMENT = "The council met on Monday. It voted to close the old bridge. Repairs would cost too much."
+by_name: Callable[[str], Reward] = cache(movers.rewards.reward)  # one per metric for all tests
+reward = movers.rewards.reward
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_a_completion_without_words_earns_the_lower_bound_and_none_earns_less(name: str) -> None:
+    wordless = ["", "   \n", "...", "?! — …", "***"]
+    other = ["the", "42", "a a a", "The court adjourned.", "snow " * 300, "Он продаёт снег.", "x", "😀 snow"]
+    rewards = by_name(name).score([*wordless, *other], [REFERENCE] * 13)
+    assert rewards[:5] == [by_name(name).lower] * 5 == [0.0 if name in ("wms", "sms", "swms") else -1.0] * 5
+    assert all(math.isfinite(value) and value >= by_name(name).lower for value in rewards)
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_a_good_sentence_earns_at_least_as_much_as_its_repetition(name: str) -> None:
+    references = list(SENTENCES.values())
+    once = by_name(name).score(list(SENTENCES), references)
+    for count in (2, 3, 7):
+        again = by_name(name).score([" ".join([text] * count) for text in SENTENCES], references)
+        assert all(first >= second for first, second in zip(once, again, strict=True))
+
+
+def test_a_repetition_that_the_reference_has_too_is_no_fault() -> None:
+    song = "Row the boat. Row the boat."
+    rewards = by_name("bertscore_hungarian").score([song, "Row the boat."], [song] * 2)
+    assert rewards[0] == pytest.approx(1.0, abs=1e-5) and rewards[0] > rewards[1]
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_a_good_sentence_earns_more_than_stop_words_and_unrelated_texts(name: str) -> None:
+    good, stop, unrelated = by_name(name).score([TEXT, "the", UNRELATED[0]], [REFERENCE] * 3)
+    assert good > stop and good > unrelated
+
+
+def test_stop_words_alone_earn_the_lower_bound_unless_a_reference_has_nothing_else() -> None:
+    lower, equal, best, content = by_name("wms").score(
+        ["it was", "it was", "it was", "snow"], [[REFERENCE], ["it was"], [REFERENCE, "it was"], ["it was"]]
+    )
+    assert lower == 0.0 < content and equal == best == pytest.approx(1.0)
+    assert reward("wms", multi_ref="mean").score(["it was"], [[REFERENCE, "it was"]]) == [0.0]
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_unrelated_and_equal_texts_are_where_the_scale_says(name: str) -> None:
+    pairs = list(itertools.combinations(UNRELATED, 2))
+    rewards = by_name(name).score([first for first, _ in pairs], [second for _, second in pairs])
+    expected = (math.exp(-1), 0.2) if name in ("wms", "sms", "swms") else (0.0, 0.1)
+    assert sum(rewards) / len(rewards) == pytest.approx(expected[0], abs=expected[1])
+    assert by_name(name).score(UNRELATED[:1], UNRELATED[:1])[0] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_temperature_and_rescaling_can_be_set() -> None:
+    for name, options in (
+        ("wms", {"temperature": 1}),
+        ("bertscore_emd", {"rescale": False}),
+        ("sms", {"rescale": True}),
+    ):
+        scores = METRICS[name].function([TEXT], [REFERENCE], **options)["scores"]
+        assert reward(name, **options).score([TEXT], [REFERENCE]) == pytest.approx(scores)
+    assert reward("sms", rescale=True).lower == -1.0
+
+
+def test_log_is_the_negative_distance_in_units_of_the_temperature() -> None:
+    for options in ({}, {"temperature": 20}):
+        result = movers.wms([TEXT], [REFERENCE], **options)
+        log = reward("wms", transform="log", **options)
+        expected = [-result["distances"][0] / result["temperature"], -4.0]
+        assert log.score([TEXT, "..."], [REFERENCE] * 2) == pytest.approx(expected)
+
+
+def test_plain_and_conversational_completions_earn_the_same() -> None:
+    completions: list[object] = [
+        TEXT,
+        [{"role": "assistant", "content": TEXT}],
+        [{"role": "assistant", "content": "Let me see."}, {"role": "assistant", "content": TEXT}],
+        [{"role": "assistant", "content": [{"type": "text", "text": TEXT}]}],
+        [{"role": "assistant", "content": None, "tool_calls": []}],
+    ]
+    columns = {"prompts": ["p"] * 5, "completion_ids": [[1]] * 5, "reference": [REFERENCE] * 5, "trainer_state": None}
+    *same, tool = by_name("sms")(completions=completions, **columns)
+    assert same == [same[0]] * 4 and tool == 0.0
+
+
+def test_rows_have_one_reference_or_several_or_none() -> None:
+    one, best, none, empty, blank = reward("sms", reference_column="gold")(
+        completions=[TEXT] * 5, gold=["It rains.", ["It rains.", TEXT], None, [], " "], reference=[None] * 5
+    )
+    assert best == pytest.approx(1.0) and one < best
+    assert none is empty is blank is None
+
+
+def test_the_reference_free_metric_reads_the_sources_and_has_aspects() -> None:
+    texts = ["The council closes the old bridge.", "The council closes the old zoo."]
+    expected = movers.reference_free_summary_quality(texts, sources=[DOCUMENT] * 2)
+    *scores, blank, none = reward(QUALITY, source_column="document")(
+        completions=[*texts, "...", "It votes."], document=[DOCUMENT] * 3 + [None]
+    )
+    assert scores == pytest.approx(expected["scores"]) and blank == 0.0 and none is None
+    fluency = reward(QUALITY, aspect="fluency").score(texts, sources=[DOCUMENT] * 2)
+    assert fluency == pytest.approx(expected["fluency"])
+    both = reward({f"{QUALITY}[aspect=faithfulness]": 2.0, f"{QUALITY}[aspect=fluency]": 1.0})
+    added = [2 * one + other for one, other in zip(expected["faithfulness"], expected["fluency"], strict=True)]
+    assert both.score(texts, sources=[DOCUMENT] * 2) == pytest.approx(added)
+
+
+def test_several_metrics_are_added_up_with_weights() -> None:
+    weights = {"bertscore_hungarian": 0.25, "bertscore_emd[rescale=false]": 2.0, "sms": 1.0, "sms[temperature=2]": 1.0}
+    alone = [by_name(name).score([TEXT], [REFERENCE])[0] for name in weights]
+    together = reward(weights)
+    expected = math.fsum(weight * value for weight, value in zip(weights.values(), alone, strict=True))
+    assert together.score([TEXT], [REFERENCE])[0] == pytest.approx(expected, abs=1e-6)
+    assert reward(list(weights)).score([TEXT], [REFERENCE])[0] == pytest.approx(math.fsum(alone) / 4, abs=1e-6)
+    assert together.score(["."], [REFERENCE]) == [-2.25] == [together.lower]
+    assert together.__name__ == "bertscore_hungarian+bertscore_emd[rescale=false]+sms+sms[temperature=2]"
+
+
+def test_references_and_sources_can_be_mixed() -> None:
+    quality = by_name(QUALITY).score([TEXT], sources=[DOCUMENT])[0]
+    expected = (by_name("sms").score([TEXT], [REFERENCE])[0] + quality) / 2
+    assert reward(["sms", QUALITY]).score([TEXT], [REFERENCE], sources=[DOCUMENT]) == pytest.approx([expected])
+
+
+def test_trainers_get_a_name_and_what_is_worth_logging() -> None:
+    logged: dict[str, float] = {}
+    both = reward(["wms", "sms"], name="movers")
+    both(completions=["Snow.", "..."], reference=["Snow."] * 2, log_metric=logged.__setitem__, log_extra=None)
+    assert both.__name__ == "movers" and not isinstance(both, torch.nn.Module)  # trainers would run a module as a model
+    assert logged == {"movers/wms": 1.0, "movers/sms": 1.0, "movers/no_words": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: reward("smss"), "did you mean 'sms'"),
+        (lambda: reward("wms", idf="corpus"), "'corpus' would change it with every batch"),
+        (lambda: reward("sms", temperature=0), "temperature: expected 'auto' or a number above zero, but got 0"),
+        (lambda: reward("moverscore", transform="log"), "transform: expected None"),
+        (lambda: reward("moverscore", rescale="none.json").score(["a"], ["b"]), "rescale: no such file"),
+        (lambda: reward({"wms": -1.0}), "weights above zero"),
+        (lambda: reward({"wms": "x"}), "weights above zero, but got {'wms': 'x'}"),  # type: ignore[dict-item]
+        (lambda: reward("sms", aspect="fluency"), "sms: aspect: expected None"),
+        (lambda: reward(QUALITY, aspect="beauty"), "aspect: expected None, or faithfulness, coverage, fluency"),
+        (lambda: reward(QUALITY, aspect="likelihood"), "likelihood: only with lm"),
+        (lambda: reward(QUALITY).score(["a"], ["b"]), "score: expected sources=…, but got references"),
+        (lambda: reward("sms")(completions=["a"], answer=["b"]), "expected a column 'reference' with references"),
+        (lambda: reward("sms")(completions=["a"], reference=["b", "c"]), "one entry per completion, 1, but got 2"),
+        (lambda: reward("sms")(completions=[3], reference=["b"]), r"completions\[0\]: expected a text"),
+    ],
+)
+def test_mistakes_are_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+# --- the model's own embeddings ---------------------------------------------------------------------------------------
+
+ALIGNMENTS = ["hungarian", "emd", "greedy"]
+
+
+@pytest.fixture(scope="module")
+def model() -> transformers.PreTrainedModel:
+    torch.manual_seed(0)
+    special = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    config = transformers.GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=len(tiny_tokenizer()), **special)
+    return transformers.GPT2LMHeadModel(config).eval()
+
+
+def own(model: transformers.PreTrainedModel, alignment: str) -> EmbeddingReward:
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_special_tokens({"bos_token": "[CLS]", "eos_token": "[SEP]"})
+    return embedding_reward(model, alignment, tokenizer=tokenizer)  # type: ignore[arg-type]
+
+
+def test_hungarian_is_a_one_to_one_match_of_the_input_embeddings(model: transformers.PreTrainedModel) -> None:
+    first, second = [20, 21, 22, 23], [22, 30, 21]
+    table = model.get_input_embeddings().weight.detach().double().numpy()
+    x, y = table[first], table[second]
+    similarity = (x / np.linalg.norm(x, axis=1)[:, None]) @ (y / np.linalg.norm(y, axis=1)[:, None]).T
+    matched = similarity[linear_sum_assignment(-similarity)].sum()
+    expected = 2 * (matched / 4) * (matched / 3) / (matched / 4 + matched / 3)
+    assert float(own(model, "hungarian").score_ids([first], [second])[0]) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_ids_texts_and_trainers_calls_agree(model: transformers.PreTrainedModel, alignment: str) -> None:
+    reward = own(model, alignment)
+    texts, references = ["the cat sat on the mat", "a dog runs"], ["the cat is on a mat", "a big dog runs"]
+    ids = [reward.encode(text) for text in texts]
+    by_ids = reward.score_ids(ids, [reward.encode(text) for text in references])
+    torch.testing.assert_close(reward.score_texts(texts, references), by_ids)
+    assert reward(completions=texts, reference=references, prompts=[""] * 2) == pytest.approx(by_ids.tolist())
+    ended = [[*row, 2, 0, 0] for row in ids]  # end token and padding carry no mass
+    assert reward(completions=texts, completion_ids=ended, reference=references) == pytest.approx(by_ids.tolist())
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in ended], batch_first=True)
+    torch.testing.assert_close(reward.score_ids(padded, [reward.encode(text) for text in references]), by_ids)
+
+
+@pytest.mark.parametrize("alignment", ALIGNMENTS)
+def test_repeated_tokens_empty_completions_and_missing_references(
+    model: transformers.PreTrainedModel, alignment: str
+) -> None:
+    reward = own(model, alignment)
+    repeated = float(reward.score_ids([[20, 21, 22, 22, 22]], [[20, 21, 22]])[0])
+    assert (repeated == pytest.approx(1.0)) == (alignment == "greedy")
+    assert reward(completions=["", " . "], reference=["a cat"] * 2) == [0.0, 0.0]
+    one, best, none = reward(completions=["a cat"] * 3, reference=["a dog", ["a dog", "a cat"], None])
+    assert one < best == pytest.approx(1.0) and none is None
+    extreme = reward.score_ids([[20] * 900, list(range(20, 60)) * 50, [20], []], [[20, 21]] * 4)
+    assert torch.isfinite(extreme).all() and (extreme >= 0).all()
+
+
+def test_embeddings_are_read_as_they_are_now(model: transformers.PreTrainedModel) -> None:
+    copy = transformers.GPT2LMHeadModel(model.config)
+    reward = own(copy, "hungarian")
+    before, table = reward.score_ids([[20, 21]], [[30, 31]]), copy.get_input_embeddings().weight
+    with torch.no_grad():
+        table[20:22] = table[30:32]
+    after = reward.score_ids([[20, 21]], [[30, 31]])
+    assert float(before[0]) < 0.9 and float(after[0]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_texts_need_a_tokenizer(model: transformers.PreTrainedModel) -> None:
+    with pytest.raises(InputError, match="tokenizer: expected one for texts, but got None"):
+        embedding_reward(model).score_texts(["a"], ["b"])
+    with pytest.raises(InputError, match="alignment: expected one of 'hungarian', 'emd', 'greedy'"):
+        embedding_reward(model, "sinkhorn")  # type: ignore[arg-type]
+
+
+# --- losses -----------------------------------------------------------------------------------------------------------
+
+REWARDS, BASELINES = [0.9, 0.2, 0.5, 0.1], [0.4, 0.6, 0.5, 0.3]
+
+
+def made_up() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Logits (4, 6, 9), ids and mask (4, 6)."""
+    draw = torch.Generator().manual_seed(5)
+    logits = torch.randn(4, 6, 9, generator=draw, dtype=torch.float64).requires_grad_()
+    ids = torch.randint(9, (4, 6), generator=draw)
+    return logits, ids, (torch.arange(6) < torch.tensor([6, 1, 3, 4])[:, None]).long()
+
+
+@pytest.mark.parametrize("per_token", [False, True])
+def test_the_loss_is_that_of_a_loop_over_rows_and_tokens(per_token: bool) -> None:
+    logits, ids, mask = made_up()
+    loss = self_critical_loss(token_log_probs(logits, ids), mask, REWARDS, BASELINES, per_token=per_token)
+    total = 0.0
+    for row in range(4):
+        length = int(mask[row].sum())
+        log_p = 0.0
+        for step in range(length):
+            scores = logits[row, step].tolist()
+            log_p += scores[ids[row, step]] - math.log(sum(math.exp(score) for score in scores))
+        total += (BASELINES[row] - REWARDS[row]) * log_p / (length if per_token else 1)
+    assert float(loss.detach()) == pytest.approx(total / 4, rel=1e-6)
+
+
+def test_the_gradient_is_that_of_reinforce_with_the_greedy_baseline() -> None:
+    # Eq. 11: −(r(ŷ) − r(ỹ)) ∇ log p(ŷ), and ∇ log p over logits is one-hot minus softmax
+    logits, ids, mask = made_up()
+    self_critical_loss(token_log_probs(logits, ids), mask, REWARDS, BASELINES).backward()
+    expected = torch.nn.functional.one_hot(ids, 9) - logits.detach().softmax(-1)
+    advantage = torch.tensor(REWARDS) - torch.tensor(BASELINES)
+    expected = -advantage[:, None, None] * expected * mask[..., None] / 4
+    assert logits.grad is not None
+    torch.testing.assert_close(logits.grad, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_masked_positions_and_rows_without_a_reward_do_not_count() -> None:
+    logits, ids, mask = made_up()
+    log_probs = token_log_probs(logits, ids)
+    spoiled = log_probs.detach().masked_fill(mask == 0, -math.inf).requires_grad_()
+    loss = self_critical_loss(spoiled, mask, [0.9, None, 0.5, 0.1], [0.4, 0.6, math.nan, 0.3])
+    rows = torch.tensor([0, 3])
+    torch.testing.assert_close(loss, self_critical_loss(log_probs[rows], mask[rows], [0.9, 0.1], [0.4, 0.3]))
+    loss.backward()
+    assert spoiled.grad is not None and torch.isfinite(spoiled.grad).all()
+    none = self_critical_loss(log_probs, mask, [None] * 4, BASELINES)
+    none.backward()
+    assert float(none.detach()) == 0.0 and logits.grad is not None and not logits.grad.any()
+
+
+def test_likelihood_is_the_cross_entropy_summed_over_tokens_and_mixing_is_linear() -> None:
+    logits, ids, mask = made_up()
+    labels = ids.masked_fill(mask == 0, -100)
+    summed = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum").detach()
+    assert float(likelihood_loss(token_log_probs(logits, ids), mask).detach()) == pytest.approx(
+        float(summed) / 4, rel=1e-6
+    )
+    assert float(mixed_loss(torch.tensor(2.0), torch.tensor(10.0), 0.3)) == pytest.approx(0.3 * 2 + 0.7 * 10)
+    with pytest.raises(InputError, match="weight: expected a number from 0 to 1, but got 1.5"):
+        mixed_loss(torch.tensor(2.0), torch.tensor(10.0), 1.5)
+
+
+def test_shapes_are_checked() -> None:
+    with pytest.raises(InputError, match=r"log_probs, mask: expected two tensors of shape \(B, T\)"):
+        self_critical_loss(torch.zeros(2, 3), torch.ones(2, 4), [0, 0], [0, 0])
+    with pytest.raises(InputError, match=r"reward: expected one number per row, 2, but got \(3,\)"):
+        self_critical_loss(torch.zeros(2, 3), torch.ones(2, 3), [0, 0, 0], [0, 0])
