@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -95,6 +96,24 @@ class Scorer:
         prepared._build(rows)
         return prepared
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Names, settled options and IDF tables: the process that receives them loads the models."""
+        options = dict(self.options)
+        for label, metric in self.metrics.items():
+            for name in ("model", "sentence_encoder"):
+                model = getattr(metric.options, name, None)
+                if not isinstance(model, str | os.PathLike | None):
+                    expected = "a name or path, from which every machine loads it"
+                    raise InputError(f"{metric.name}: {name}: expected {expected}, but got {type(model).__name__}")
+            if isinstance(metric.options, PairOptions):
+                options[label] = replace(metric.options, shared_pass=None, idf=metric.idf_tables())
+        return {"specs": self.specs, "options": options, "metrics": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if not self.needs_corpus:
+            self._build(None)
+
     def score(self, predictions: object, references: object = None, *, sources: object = None) -> dict[str, Any]:
         """Validate raw input and score it: label → result dict."""
         given = {"references": references, "sources": sources}
@@ -145,7 +164,8 @@ class Scorer:
         """Label → result dict, from the examples of all rows."""
         columns = zip(*examples, strict=True)
         return {
-            label: collect(metric, column) for (label, metric), column in zip(self.metrics.items(), columns, strict=True)
+            label: collect(metric, column)
+            for (label, metric), column in zip(self.metrics.items(), columns, strict=True)
         }
 
 
