@@ -124,7 +124,7 @@ def score_rows(
     scorer: Scorer, rows: Iterable[Row], cluster: Cluster, *, first_row: int = 0, batch_size: int = SECTION
 ) -> Iterator[tuple[Example, ...]]:
     """Examples as from the `stream` of a prepared scorer, computed by the actors of a Ray cluster."""
-    iterator = iter(rows)
+    iterator, sent = iter(rows), (pickle.dumps(scorer), scorer.signatures)
     with _connected(cluster.address):
         import ray.data
 
@@ -139,7 +139,7 @@ def score_rows(
         default_gpus = int(ray.cluster_resources().get("GPU", 0) >= 1)
         scored = dataset.map_batches(
             _SectionScorer,
-            fn_constructor_args=(scorer, scorer.signatures),
+            fn_constructor_args=sent,
             batch_size=1,
             batch_format="pyarrow",
             # Not a fixed number of actors: Ray would wait for those of a lost node.
@@ -157,8 +157,8 @@ def score_rows(
 class _SectionScorer:
     """An actor. An `InputError` is sent like a result, so that it is raised in row order."""
 
-    def __init__(self, scorer: Scorer, signatures: Mapping[str, str]) -> None:
-        self.scorer, self.signatures = scorer, signatures
+    def __init__(self, scorer: bytes, signatures: Mapping[str, str]) -> None:
+        self.scorer, self.signatures = pickle.loads(scorer), signatures
 
     def __call__(self, table: Any) -> Any:
         first_row, rows = pickle.loads(table[0][0].as_py())
