@@ -92,12 +92,6 @@ def test_one_scorer_serves_all_computations_with_the_same_options(load: Load, ro
     assert module._scorer[1] is not first
 
 
-def test_computing_without_a_row_is_refused(load: Load) -> None:
-    for module in (load("wms"), load("wms", keep_in_memory=True)):
-        with pytest.raises(InputError, match="^wms: .*expected at least one row, but got none"):
-            module.compute()
-
-
 def test_adding_rows_in_any_way_equals_one_call(load: Load, rows: Rows, expected: dict[str, Any]) -> None:
     module = load("wms")
     predictions, references = rows.values()
@@ -151,13 +145,10 @@ def test_sources_take_the_place_of_references(load: Load) -> None:
         ["Snow melts.", "A cat sat."], ["The snow melts in spring.", "The dog ran."]
     )
     assert module.compute()["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-
-
-def test_references_are_refused_where_sources_are_expected(load: Load) -> None:
     with pytest.raises(InputError, match=f"^{QUALITY}: expected predictions and sources, but got references$"):
-        load(QUALITY).compute(predictions=["a"], references=["a"])
-    with pytest.raises(InputError, match=f"^{QUALITY}: sources: expected a list of texts"):
-        load(QUALITY).compute(predictions=["a"])
+        module.compute(predictions=["a"], references=["a"])
+    with pytest.raises(InputError, match=f"^{QUALITY}: .*expected at least one row, but got none"):
+        module.compute()
 
 
 def test_options_given_at_load_time_hold_until_compute_overrides_them(
