@@ -47,7 +47,7 @@ def test_warnings_of_a_worker_arrive(run_python: Callable[..., str]) -> None:
         "with warnings.catch_warnings(record=True) as caught:\n"
         "    warnings.simplefilter('always')\n"
         f"    movers.wms([{german!r}] * 300, ['Der Hund ist nicht in dem Haus.'] * 300, workers=WORKERS)\n"
-        "print([str(warning.message) for warning in caught])"
+        "print({str(warning.message) for warning in caught})"
     )
     one, two = (run_python(code.replace("WORKERS", workers)) for workers in ("1", "2"))
     assert "wms: " in one and two == one
