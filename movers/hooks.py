@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from movers.errors import InputError, warn_once
-from movers.registry import MetricSpec, MetricWithOptions, parse_metric, score_many
+from movers.registry import MetricSpec, MetricWithOptions, parse_metric
+from movers.scorer import Scorer
 
 if TYPE_CHECKING:
     from transformers import EvalPrediction, PreTrainedTokenizerBase
@@ -30,7 +32,8 @@ def compute_metrics(
     tokenizer
         Decodes ids (a tokenizer, or a processor with `batch_decode`).
     metrics : sequence
-        Names (`"moverscore"`), names with options (`"moverscore[idf=corpus]"`), or `(name, options)` pairs.
+        Names (`"moverscore"`), names with options (`"moverscore[idf=corpus]"`), or `(name, options)` pairs; their
+        models are loaded once, at the first evaluation.
     postprocess : function
         Applied to every decoded text.
 
@@ -47,21 +50,16 @@ def compute_metrics(
     −100 stands for padding in labels and predictions and is never decoded. Predictions may be token ids (with
     `predict_with_generate=True`) or logits, whose argmax is decoded.
     """
-    if isinstance(metrics, str):
-        raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got one text: {metrics!r}")
-    if not isinstance(metrics, Iterable):
-        raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {type(metrics).__name__}")
-    if not callable(postprocess):
-        raise InputError(f"compute_metrics: postprocess: expected a function, but got {type(postprocess).__name__}")
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {metrics!r:.60}")
     if not hasattr(tokenizer, "batch_decode"):
-        came = type(tokenizer).__name__
-        raise InputError(f"compute_metrics: tokenizer: expected one with batch_decode, but got {came}")
+        kind = type(tokenizer).__name__
+        raise InputError(f"compute_metrics: tokenizer: expected one with batch_decode, but got {kind}")
     parsed = [parse_metric(item) for item in metrics]
     names = [spec.name for spec, _ in parsed]
-    if not names:
-        raise InputError("compute_metrics: metrics: expected at least one metric, but got none")
-    if len(set(names)) != len(names):
-        raise InputError(f"compute_metrics: metrics: expected each metric once, but got {', '.join(names)}")
+    if not names or len(set(names)) < len(names):
+        listed = ", ".join(names) or "none"
+        raise InputError(f"compute_metrics: metrics: expected each metric once, but got {listed}")
     for spec, options in parsed:
         spec.parse(options)  # fail now, not after an epoch
     return ComputeMetrics(tokenizer, parsed, postprocess)
@@ -69,18 +67,17 @@ def compute_metrics(
 
 @dataclass
 class ComputeMetrics:
-    """Collects the decoded batches of an evaluation and scores them after the last one.
-
-    Attributes
-    ----------
-    texts : dict
-        Predictions, references and sources of the batches so far.
-    """
+    """Collects the decoded batches of an evaluation and scores them after the last one."""
 
     tokenizer: PreTrainedTokenizerBase
     metrics: Sequence[tuple[MetricSpec, Mapping[str, object]]]
     postprocess: Callable[[str], str]
-    texts: dict[str, list[str]] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)  # predictions, references and sources so far
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """Built at the first evaluation."""
+        return Scorer([(spec.name, options) for spec, options in self.metrics])
 
     def __call__(self, eval_prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
         batch = {"predictions": self._decode(_best_tokens(eval_prediction.predictions))}
@@ -96,10 +93,16 @@ class ComputeMetrics:
         if not compute_result:
             return {}
         complete, self.texts = self.texts, {}
-        return self._score(**complete)
+        values: dict[str, float] = {}
+        for name, result in self.scorer.score(**complete).items():
+            values[name] = float(result["score"])
+            values |= {
+                f"{name}_{part}": float(np.mean(result[part])) for part in ("precision", "recall") if part in result
+            }
+        return values
 
     def _checked(self, what: str, ids: np.ndarray) -> np.ndarray:
-        """Ids that a tokenizer made. Another tokenizer would leave out those that it does not know, without a word.
+        """Raise on ids unknown to the tokenizer, which would silently be left out.
 
         Predictions are not checked: many models have more outputs than their tokenizer has tokens.
         """
@@ -123,16 +126,6 @@ class ComputeMetrics:
         decoded = self.tokenizer.batch_decode(np.where(ids < 0, padding, ids), skip_special_tokens=True)
         return [self.postprocess(text) for text in decoded]
 
-    def _score(
-        self, predictions: list[str], references: list[str] | None = None, sources: list[str] | None = None
-    ) -> dict[str, float]:
-        metrics = [(spec.name, options) for spec, options in self.metrics]
-        values: dict[str, float] = {}
-        for name, result in score_many(metrics, predictions, references, sources=sources).items():
-            values[name] = _mean(result["score"])
-            values |= {f"{name}_{part}": _mean(result[part]) for part in ("precision", "recall") if part in result}
-        return values
-
 
 def _source_ids(eval_prediction: EvalPrediction) -> object:
     inputs = getattr(eval_prediction, "inputs", None)
@@ -141,10 +134,6 @@ def _source_ids(eval_prediction: EvalPrediction) -> object:
     if inputs is None:
         raise InputError('compute_metrics: expected the sources: set include_for_metrics=["inputs"]')
     return inputs
-
-
-def _mean(values: object) -> float:
-    return float(np.mean(np.asarray(values, dtype=np.float64)))
 
 
 def _array(values: object) -> np.ndarray:

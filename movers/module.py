@@ -10,37 +10,33 @@ from __future__ import annotations
 import abc
 import inspect
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import datasets
 import evaluate
 
 from movers.errors import InputError
-from movers.inputs import check_options, check_pairs, is_group
+from movers.inputs import check_pairs
 from movers.registry import MetricSpec, find_metric
-from movers.scores import engine
-from movers.weights import Corpus
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+from movers.scorer import Scorer
 
 __all__ = ["TextMetric", "text_metric_info"]
 
 _SETTINGS = frozenset(inspect.signature(evaluate.Metric.__init__).parameters) - {"self", "kwargs"}
 
 
-def text_metric_info(
-    name: str, description: str, citation: str, inputs_description: str, url: str
-) -> evaluate.MetricInfo:
+def text_metric_info(name: str, description: str, citation: str, inputs: str, url: str) -> evaluate.MetricInfo:
     """`MetricInfo` of a metric; a reference (or source) is one text or a list of texts."""
     text = datasets.Value("string")
-    forms = (datasets.Sequence(text), text)
     return evaluate.MetricInfo(
         description=description,
         citation=citation,
-        inputs_description=inputs_description,
-        features=[datasets.Features({"predictions": text, find_metric(name).compared_with: form}) for form in forms],
+        inputs_description=inputs,
+        features=[
+            datasets.Features({"predictions": text, find_metric(name).compared_with: form})
+            for form in (datasets.Sequence(text), text)
+        ],
         reference_urls=[url],
         license="Apache-2.0",
     )
@@ -51,30 +47,20 @@ class TextMetric(evaluate.Metric, abc.ABC):
 
     A module names its class after its folder (`BertscoreEmd` for `bertscore_emd`) and lists all options of its metric
     in `_compute`, which calls `score`. Options given to `evaluate.load` are the defaults of every later `compute`.
-
-    Attributes
-    ----------
-    load_options : dict
-        Options given to `evaluate.load`.
     """
 
     data: datasets.Dataset | None  # set by evaluate during `compute`
 
     def __init__(self, config_name: str | None = None, **settings: object) -> None:
-        own = {key: value for key, value in settings.items() if key in _SETTINGS}
-        super().__init__(config_name=config_name, **own)
+        super().__init__(config_name=config_name, **{key: settings[key] for key in _SETTINGS & settings.keys()})
         if config_name not in (None, "default"):
             raise InputError(
                 f"{self.name}: config_name: expected none, but got {config_name!r}; "
                 "options have names: evaluate.load(path, model=…)"
             )
-        self.load_options = {key: value for key, value in settings.items() if key not in own}
-        options = self.spec.parse(self.load_options)
-        if "shared_pass" in self.load_options:
-            # The first module to compute must know which layers the others need, so all register at load time; the
-            # corpus is a blank placeholder.
-            self.spec.build(options, Corpus([""], [[""]]))
-        self._grouped: bool | None = None
+        self.load_options = {key: value for key, value in settings.items() if key not in _SETTINGS}
+        self.spec.parse(self.load_options)
+        self._scorer: tuple[object, Scorer] | None = None  # with the options it was built for
 
     @abc.abstractmethod
     def _info(self) -> evaluate.MetricInfo:
@@ -85,106 +71,90 @@ class TextMetric(evaluate.Metric, abc.ABC):
         """The metric that this module computes."""
         return find_metric(self.name)
 
-    def score(self, arguments: Mapping[str, Any]) -> dict[str, object]:
-        """Score the `locals()` of `_compute`: rows, which were validated when they were added, and options."""
-        compared_with = self.spec.compared_with
-        options = {key: value for key, value in arguments.items() if key not in ("self", "predictions", compared_with)}
-        predictions, references = arguments["predictions"], arguments[compared_with]
-        metric = self.spec.build(self.spec.parse(options), Corpus(predictions, references))
-        return engine.score(metric, predictions, references)
+    def score(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Score the `locals()` of `_compute`: rows and options."""
+        options = {key: value for key, value in arguments.items() if key != "self"}
+        texts = {key: options.pop(key) for key in ("predictions", self.spec.compared_with)}
+        parsed = self.spec.parse(options)
+        if self._scorer is None or self._scorer[0] != parsed:
+            self._scorer = parsed, Scorer((self.name, options))
+        return self._scorer[1].score(**texts)[self.name]
 
-    def compute(
-        self, *, predictions: object = None, references: object = None, **kwargs: object
-    ) -> dict[str, object] | None:
+    def compute(self, *, predictions: object = None, references: object = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score the given rows together with those added before; returns None on processes other than the first.
 
         If it fails, rows added before are kept (with `num_process=1`), rows of this call are not.
         """
         compared_with = self.spec.compared_with
         named = {compared_with: kwargs.pop(compared_with)} if compared_with in kwargs else {}
-        given = self._name_inputs(predictions, references, named)
-        options = inspect.signature(type(self)._compute).parameters.keys() - {"self", "predictions", compared_with}
-        check_options(self.name, kwargs, options)
+        rows = self._name_inputs(predictions, references, named)
+        options = {**self.load_options, **kwargs}
+        self.spec.parse(options)
         added = len(self)
-        if any(value is not None for value in given.values()):
-            self.add_batch(**given)
+        if any(texts is not None for texts in rows.values()):
+            self.add_batch(**rows)
         elif not added:
             raise InputError(
                 f"{self.name}: predictions and {compared_with}: expected at least one row, but got none; "
                 "pass them here, or call add or add_batch before"
             )
         try:
-            result = super().compute(**{**self.load_options, **kwargs})
+            result = super().compute(**options)
         except BaseException:
             self._give_back(added)
             raise
-        self._grouped = None
         self._forget_locks()
         return result
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add rows for a later `compute`; if one is invalid, none is added."""
-        given = self._name_inputs(predictions, references, kwargs)
-        self._store(given["predictions"], given[self.spec.compared_with], first_row=0)
+        self._store(self._name_inputs(predictions, references, kwargs))
 
     def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
         """Add one row for a later `compute`."""
         # evaluate.combine passes the plural names here too.
-        plural = {key if key.endswith("s") else f"{key}s": value for key, value in kwargs.items()}
-        given = self._name_inputs(plural.pop("predictions", prediction), plural.pop("references", reference), plural)
-        self._store([given["predictions"]], [given[self.spec.compared_with]], first_row=len(self))
+        plural = {f"{key.removesuffix('s')}s": value for key, value in kwargs.items()}
+        row = self._name_inputs(plural.pop("predictions", prediction), plural.pop("references", reference), plural)
+        self._store({key: [text] for key, text in row.items()}, first_row=len(self))
 
     def _name_inputs(self, predictions: object, references: object, others: Mapping[str, object]) -> dict[str, object]:
         """Predictions and references (or sources) by name; anything else is an error."""
         compared_with = self.spec.compared_with
-        given = {"predictions": predictions, "references": references, **others}
+        inputs = {"predictions": predictions, "references": references, **others}
         if compared_with != "references" and references is None:
-            del given["references"]  # evaluate.combine passes it to every module
-        unknown = [key for key in given if key not in ("predictions", compared_with)]
+            del inputs["references"]  # evaluate.combine passes it to every module
+        unknown = [key for key in inputs if key not in ("predictions", compared_with)]
         if unknown:
             hint = "" if unknown == ["references"] else "; options go to evaluate.load or compute"
-            raise InputError(
-                f"{self.name}: expected predictions and {compared_with}, but got {', '.join(unknown)}{hint}"
-            )
-        return {"predictions": predictions, compared_with: given.get(compared_with)}
+            names = ", ".join(unknown)
+            raise InputError(f"{self.name}: expected predictions and {compared_with}, but got {names}{hint}")
+        return {"predictions": predictions, compared_with: inputs.get(compared_with)}
 
-    def _store(self, predictions: object, references: object, first_row: int) -> None:
-        """Validate and store rows, with references as lists; strings and lists must not be mixed."""
-        argument = self.spec.compared_with
-        references = list(references) if isinstance(references, Iterator) else references
-        texts, groups = check_pairs(self.name, predictions, references, argument, first_row)
-        assert isinstance(references, Iterable)  # validated above
-        grouped = is_group(next(iter(references)))
-        if self._grouped not in (None, grouped):
-            actual, expected = ("a list", "a str") if grouped else ("a str", "a list")
-            raise InputError(
-                f"{self.name}: {argument}[{first_row}]: expected {expected} like the rows added before, "
-                f"but got {actual}; give every row a str or every row a list of str"
-            )
+    def _store(self, rows: Mapping[str, object], first_row: int = 0) -> None:
+        """Validate and store rows, with references as lists."""
+        compared_with = self.spec.compared_with
+        texts, groups = check_pairs(self.name, rows["predictions"], rows[compared_with], compared_with, first_row)
         if self.writer is not None:
             self.writer.write_examples_on_file()  # flush earlier rows first, to keep the order
-        super().add_batch(predictions=texts, **{argument: groups})
-        self._grouped = grouped
+        super().add_batch(predictions=texts, **{compared_with: groups})
 
     def _give_back(self, added: int) -> None:
         """After a failed computation, release files and locks and restore the rows added before the call.
 
         With several processes rows cannot be restored and have to be added again.
         """
-        kept = self.data[:added] if added and self.data is not None and self.num_process == 1 else None
-        files = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
+        rows = self.data[:added] if added and self.data is not None and self.num_process == 1 else None
+        files: list[tuple[Any, str]] = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
         self.data = self.writer = self.buf_writer = None
         for lock, path in files:
             os.remove(path)
             lock.release()
         self._forget_locks()
-        if kept is None:
-            self._grouped = None
-        else:
-            super().add_batch(**kept)
+        if rows is not None:
+            super().add_batch(**rows)
 
     def _forget_locks(self) -> None:
-        # Released already; with them a metric could not be pickled.
-        self.filelocks: list[BaseFileLock] | None = None
-        self.file_paths: list[str] | None = None
-        self.rendez_vous_lock: object = None
+        self.filelocks = self.file_paths = self.rendez_vous_lock = None  # released
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_scorer": None}  # models are loaded again

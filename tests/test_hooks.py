@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import ROOT, tiny_model, tiny_tokenizer
+from tiny import ROOT, tiny_tokenizer
 
 import movers
 from movers.errors import InputError
@@ -38,29 +39,17 @@ def prediction(predictions: Any, labels: Any, inputs: Any = None) -> Any:
     return SimpleNamespace(predictions=predictions, label_ids=labels, inputs=inputs)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Single calls
-
-
 def test_ids_are_decoded_and_scored_as_the_texts_themselves(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms", ("sms", {"stopwords": None}), "swms[normalize=true]"])
-    found = hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
-    assert found == {
+    labels = ids(tokenizer, OTHERS)
+    values = hook(prediction(ids(tokenizer, TEXTS, fill=tokenizer.pad_token_id), labels))
+    assert hook(prediction(ids(tokenizer, TEXTS, fill=-100), labels)) == values and (labels < 0).any()
+    assert values == {
         "wms": movers.wms(TEXTS, OTHERS)["score"],
         "sms": movers.sms(TEXTS, OTHERS, stopwords=None)["score"],
         "swms": movers.swms(TEXTS, OTHERS, normalize=True)["score"],
     }
-    assert all(type(value) is float for value in found.values())
-
-
-def test_minus_100_is_padding_on_both_sides(tokenizer: Any) -> None:
-    hook = compute_metrics(tokenizer, ["wms"])
-    padded = hook(prediction(ids(tokenizer, TEXTS, fill=tokenizer.pad_token_id), ids(tokenizer, OTHERS, fill=-100)))
-    assert hook(prediction(ids(tokenizer, TEXTS, fill=-100), ids(tokenizer, OTHERS))) == padded
-    labels = ids(tokenizer, OTHERS)
-    before = labels.copy()
-    hook(prediction(ids(tokenizer, TEXTS), labels))
-    assert np.array_equal(labels, before)
+    assert all(type(value) is float for value in values.values())
 
 
 def test_logits_are_decoded_by_their_best_token(tokenizer: Any) -> None:
@@ -76,6 +65,14 @@ def test_logits_are_decoded_by_their_best_token(tokenizer: Any) -> None:
     assert hook(prediction(torch.tensor(logits), torch.tensor(labels))) == expected
 
 
+def test_models_are_built_once(tokenizer: Any) -> None:
+    hook = compute_metrics(tokenizer, ["wms[idf=corpus]", "sms"])
+    evaluation = prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS))
+    first = hook(evaluation)
+    scorer = hook.scorer
+    assert hook(evaluation) == first and hook.scorer is scorer
+
+
 def test_metrics_with_parts_add_them(tokenizer: Any) -> None:
     found = compute_metrics(tokenizer, ["bertscore_hungarian", "wms"])(
         prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS))
@@ -84,16 +81,6 @@ def test_metrics_with_parts_add_them(tokenizer: Any) -> None:
     result = movers.bertscore_hungarian(TEXTS, OTHERS)
     assert found["bertscore_hungarian"] == pytest.approx(result["score"], abs=1e-9)
     assert found["bertscore_hungarian_precision"] == pytest.approx(np.mean(result["precision"]), abs=1e-9)
-
-
-def test_texts_are_postprocessed(tokenizer: Any) -> None:
-    hook = compute_metrics(tokenizer, ["wms"], postprocess=lambda text: text.replace("cat", "dog"))
-    values = hook(prediction(ids(tokenizer, ["a cat"]), ids(tokenizer, ["a dog"])))
-    assert values["wms"] == pytest.approx(1)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Batch by batch
 
 
 def test_batches_are_scored_together_with_the_last_call(tokenizer: Any) -> None:
@@ -112,14 +99,10 @@ def test_a_batch_that_fails_leaves_nothing_behind(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms"])
     with pytest.raises(InputError, match="expected labels, but the evaluation set has none"):
         hook(prediction(ids(tokenizer, TEXTS), None))
-    found = hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
-    assert found == {"wms": movers.wms(TEXTS, OTHERS)["score"]}
-
-
-def test_token_ids_of_another_shape_are_told(tokenizer: Any) -> None:
-    hook = compute_metrics(tokenizer, ["wms"])
     with pytest.raises(InputError, match=r"expected token ids \(rows, tokens\), but got shape \(3,\)"):
         hook(prediction(np.array([1, 2, 3]), ids(tokenizer, OTHERS)))
+    found = hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
+    assert found == {"wms": movers.wms(TEXTS, OTHERS)["score"]}
 
 
 def test_ids_of_another_tokenizer_are_told(tokenizer: Any) -> None:
@@ -139,48 +122,22 @@ def test_logits_that_are_no_numbers_are_told(tokenizer: Any) -> None:
         compute_metrics(tokenizer, ["wms"])(prediction(np.full((1, 3, 9), np.nan), np.array([[5, 6, 7]])))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Which metrics
-
-
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ([], "expected at least one metric"),
-        (None, "expected a list of metrics, but got NoneType"),
+        ([], "expected each metric once, but got none"),
+        ("wms", "expected a list of metrics, but got 'wms'"),
         ([3], r"metric: expected NAME, NAME\[key=value,…\] or \(NAME, options\), but got 3"),
         (["wsm"], "did you mean"),
         (["wms", "wms[normalize=true]"], "expected each metric once, but got wms, wms"),
         (["wms[n_gram=2]"], "wms: unknown option 'n_gram'"),
         ([("moverscore", {"variant": "v9"})], "moverscore: variant"),
     ],
-    ids=["none", "no list", "number", "unknown", "twice", "option", "value"],
+    ids=["none", "one text", "number", "unknown", "twice", "option", "value"],
 )
 def test_wrong_metrics_and_options_are_refused_before_training(tokenizer: Any, metrics: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         compute_metrics(tokenizer, metrics)
-
-
-def test_contextual_metrics_share_one_forward_pass(tokenizer: Any) -> None:
-    model, rows = tiny_model("bert", seed=72), []  # no other test has cached its vectors
-    model.register_forward_pre_hook(lambda _, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True)
-    encoder = (model, tiny_tokenizer("bert"))
-    names = ["moverscore", "bertscore_hungarian", "bertscore_emd"]
-    compute = compute_metrics(tokenizer, [(name, {"model": encoder}) for name in names])
-    found = compute(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
-    assert sum(rows) == len({*TEXTS, *OTHERS})
-    for name in names:
-        assert found[name] == pytest.approx(getattr(movers, name)(TEXTS, OTHERS, model=encoder)["score"], abs=1e-6)
-
-
-def test_the_hook_is_reached_from_the_package() -> None:
-    code = "import movers; print(movers.hooks.compute_metrics.__module__)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "movers.hooks\n", done.stderr
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Metrics that read the sources
 
 
 def test_sources_are_read_from_the_inputs(tokenizer: Any) -> None:
@@ -189,106 +146,15 @@ def test_sources_are_read_from_the_inputs(tokenizer: Any) -> None:
     expected = pytest.approx(movers.reference_free_summary_quality(summaries, documents)["score"], abs=1e-6)
     found = hook(prediction(ids(tokenizer, summaries), None, inputs=ids(tokenizer, documents)))
     assert found == {QUALITY: expected}
+    with pytest.raises(InputError, match=r'expected the sources: set include_for_metrics=\["inputs"\]'):
+        hook(prediction(ids(tokenizer, summaries), ids(tokenizer, documents)))
     inputs = {"input_ids": torch.tensor(ids(tokenizer, documents)), "attention_mask": torch.ones(2, 12)}
     assert hook(prediction(ids(tokenizer, summaries), None, inputs=inputs)) == {QUALITY: expected}
 
 
-def test_missing_sources_say_how_to_get_them(tokenizer: Any) -> None:
-    hook = compute_metrics(tokenizer, [QUALITY, "wms"])
-    with pytest.raises(InputError, match=r'expected the sources: set include_for_metrics=\["inputs"\]'):
-        hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
-    whole = prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS), ids(tokenizer, TEXTS))
-    assert hook(whole) == {
-        QUALITY: pytest.approx(movers.reference_free_summary_quality(TEXTS, TEXTS)["score"], abs=1e-6),
-        "wms": movers.wms(TEXTS, OTHERS)["score"],
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# A real trainer
-
-
-@pytest.mark.parametrize("batchwise", [False, True], ids=["whole", "batch_eval_metrics"])
-def test_a_trainer_selects_its_best_model_by_a_metric(tokenizer: Any, tmp_path: Path, batchwise: bool) -> None:
+@pytest.mark.slow
+def test_a_trainer_is_evaluated_by_the_metrics(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
-    from transformers import (
-        DataCollatorForSeq2Seq,
-        Seq2SeqTrainer,
-        Seq2SeqTrainingArguments,
-        T5Config,
-        T5ForConditionalGeneration,
-    )
-
-    torch.manual_seed(0)
-    config = T5Config(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=1,
-        num_heads=2,
-        decoder_start_token_id=tokenizer.pad_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.convert_tokens_to_ids("[SEP]"),
-    )
-    model = T5ForConditionalGeneration(config)
-    rows = [
-        {"input_ids": tokenizer(source)["input_ids"], "labels": tokenizer(target)["input_ids"]}
-        for source, target in zip(TEXTS, OTHERS, strict=True)
-    ]
-    seen: list[dict[str, float]] = []
-    hook = compute_metrics(tokenizer, ["moverscore", QUALITY])
-
-    def spied(eval_prediction: Any, compute_result: bool = True) -> dict[str, float]:
-        values = hook(eval_prediction, compute_result=compute_result)
-        seen.append(values)
-        return values
-
-    trainer = Seq2SeqTrainer(
-        model=model,
-        args=Seq2SeqTrainingArguments(
-            output_dir=str(tmp_path / "run"),
-            max_steps=2,
-            per_device_train_batch_size=2,
-            per_device_eval_batch_size=2,
-            eval_strategy="steps",
-            eval_steps=1,
-            save_strategy="steps",
-            save_steps=1,
-            load_best_model_at_end=True,
-            metric_for_best_model="moverscore",
-            greater_is_better=True,
-            predict_with_generate=True,
-            generation_max_length=6,
-            batch_eval_metrics=batchwise,
-            include_for_metrics=["inputs"],
-            report_to=[],
-            disable_tqdm=True,
-            use_cpu=True,
-            seed=1,
-        ),
-        train_dataset=rows,
-        eval_dataset=rows,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
-        processing_class=tokenizer,
-        compute_metrics=spied,
-    )
-    trainer.train()
-    logged = [entry["eval_moverscore"] for entry in trainer.state.log_history if "eval_moverscore" in entry]
-    assert len(logged) == 2 and all(type(value) is float for value in logged)
-    assert trainer.state.best_metric == max(logged)
-    assert trainer.state.best_model_checkpoint is not None
-    # With batch_eval_metrics there are two calls an evaluation, and the first of them has no values.
-    assert [bool(values) for values in seen] == ([False, True] * 2 if batchwise else [True] * 2)
-    final = trainer.evaluate()
-    assert final["eval_moverscore"] == pytest.approx(max(logged), abs=1e-6)
-    assert type(final[f"eval_{QUALITY}"]) is float
-
-
-def test_the_example_of_a_trainer_runs(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
-    import os
-
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "seq2seq_trainer.py"), "--steps", "2", "--output", str(tmp_path)],
         cwd=tmp_path,
@@ -301,10 +167,3 @@ def test_the_example_of_a_trainer_runs(tmp_path: Path) -> None:
     values = json.loads(done.stdout.strip().splitlines()[-1])
     assert {"eval_moverscore", "eval_bertscore_emd", "eval_bertscore_emd_precision", "eval_wms"} <= set(values)
     assert all(isinstance(value, float) for value in values.values())
-
-
-def test_one_metric_as_a_text_and_no_tokenizer_are_told() -> None:
-    with pytest.raises(InputError, match="metrics: expected a list of metrics, but got one text: 'wms'"):
-        compute_metrics(object(), "wms")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="tokenizer: expected one with batch_decode, but got NoneType"):
-        compute_metrics(None, ["wms"])  # type: ignore[arg-type]

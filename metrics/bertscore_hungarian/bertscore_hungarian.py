@@ -14,8 +14,6 @@ _CITATION = """\
     booktitle = "Proceedings of the 60th Annual Meeting of the Association for Computational Linguistics
         (Volume 2: Short Papers)",
     year = "2022",
-    address = "Dublin, Ireland",
-    publisher = "Association for Computational Linguistics",
     pages = "710--715",
     url = "https://aclanthology.org/2022.acl-short.80",
     doi = "10.18653/v1/2022.acl-short.80",
@@ -91,19 +89,15 @@ _KWARGS_DESCRIPTION = """
         distances: one float per prediction, the total cosine distance of the matched tokens; None if one text is
             blank.
         signature: the metric, model and options that the scores depend on, in one line.
-        n_empty: rows in which a text is blank.
-        n_unfiltered: rows scored on all tokens because filtering removed every one.
-        n_truncated: rows in which a text was truncated; none unless `truncation="cut"`.
-        n_unknown: rows with words or subwords that the model does not know.
+        n_empty, n_unfiltered, n_truncated, n_unknown: rows with a blank text; scored on all tokens because filtering
+            removed every one; with a truncated text; with words or subwords that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:
         >>> import evaluate, movers
         >>> bertscore_hungarian = evaluate.load(movers.module_path("bertscore_hungarian"))
-        >>> result = bertscore_hungarian.compute(
-        ...     predictions=["A man sells snow online."],
-        ...     references=["A man is selling snow on the internet."],
-        ... )
+        >>> references = ["A man is selling snow on the internet."]
+        >>> result = bertscore_hungarian.compute(predictions=["A man sells snow online."], references=references)
         >>> round(result["score"], 3)
         0.733
 """

@@ -14,8 +14,6 @@ _CITATION = """\
     booktitle = "Proceedings of the 2019 Conference on Empirical Methods in Natural Language Processing and the 9th
         International Joint Conference on Natural Language Processing",
     year = "2019",
-    address = "Hong Kong, China",
-    publisher = "Association for Computational Linguistics",
     pages = "563--578",
     url = "https://aclanthology.org/D19-1053",
     doi = "10.18653/v1/D19-1053",
@@ -100,19 +98,15 @@ _KWARGS_DESCRIPTION = """
         precision, recall, f1: lists, with `alignment="hard"`.
         distances: one float per prediction, the transport cost; None if one text is blank.
         signature: the metric, model and options that the scores depend on, in one line.
-        n_empty: rows in which a text is blank.
-        n_unfiltered: rows scored on all tokens because filtering removed every one.
-        n_truncated: rows in which a text was truncated; none unless `truncation="cut"`.
-        n_unknown: rows with words or subwords that the model does not know.
+        n_empty, n_unfiltered, n_truncated, n_unknown: rows with a blank text; scored on all tokens because filtering
+            removed every one; with a truncated text; with words or subwords that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:
         >>> import evaluate, movers
         >>> moverscore = evaluate.load(movers.module_path("moverscore"))
-        >>> result = moverscore.compute(
-        ...     predictions=["A man sells snow online."],
-        ...     references=["A man is selling snow on the internet."],
-        ... )
+        >>> references = ["A man is selling snow on the internet."]
+        >>> result = moverscore.compute(predictions=["A man sells snow online."], references=references)
         >>> round(result["score"], 3)
         0.642
 """

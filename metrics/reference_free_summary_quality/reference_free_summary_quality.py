@@ -56,10 +56,8 @@ _KWARGS_DESCRIPTION = """
         scores: one float per summary, in [0, 1] (with `doc_reduce="sum"` in [0, number of documents]), higher is
             better; 0.0 for a blank summary or document.
         signature: the metric, model and options that the scores depend on, in one line.
-        n_empty: rows in which a text is blank.
-        n_unfiltered: always 0, nothing is filtered.
-        n_truncated: rows in which a text was truncated; none with the default model unless `lm` is given.
-        n_unknown: rows with words or subwords that the model does not know.
+        n_empty, n_unfiltered, n_truncated, n_unknown: rows with a blank text; always 0; with a truncated text; with
+            words or subwords that the model does not know.
         faithfulness, coverage, fluency: one float per summary, in [0, 1], if the model rates aspects.
         likelihood: one float per summary, with `lm`.
         alignments: with `return_alignment=True`.

@@ -13,8 +13,6 @@ _CITATION = """\
     author = "Clark, Elizabeth and Celikyilmaz, Asli and Smith, Noah A.",
     booktitle = "Proceedings of the 57th Annual Meeting of the Association for Computational Linguistics",
     year = "2019",
-    address = "Florence, Italy",
-    publisher = "Association for Computational Linguistics",
     pages = "2748--2760",
     url = "https://aclanthology.org/P19-1264",
     doi = "10.18653/v1/P19-1264",
@@ -92,30 +90,17 @@ _KWARGS_DESCRIPTION = """
         distances: one float per prediction, the transport cost; None if one text is blank.
         temperature: the temperature that was used.
         signature: the metric, model and options that the scores depend on, in one line.
-        n_empty: rows in which a text is blank.
-        n_unfiltered: rows scored on all tokens because filtering removed every one.
-        n_truncated: rows in which a text was truncated; none unless `truncation="cut"`.
-        n_unknown: rows with words or subwords that the model does not know.
+        n_empty, n_unfiltered, n_truncated, n_unknown: rows with a blank text; scored on all tokens because filtering
+            removed every one; with a truncated text; with words or subwords that the model does not know.
         alignments: with `return_alignment=True`.
 
     Examples:
         >>> import evaluate, movers
         >>> swms = evaluate.load(movers.module_path("swms"))
-        >>> result = swms.compute(
-        ...     predictions=["Snow is sold online. It ships in a box."],
-        ...     references=["It ships in a box. A man sells snow."],
-        ... )
+        >>> references = ["It ships in a box. A man sells snow."]
+        >>> result = swms.compute(predictions=["Snow is sold online. It ships in a box."], references=references)
         >>> round(result["score"], 4)
         0.6452
-
-        Several references, of which the best match counts:
-
-        >>> result = swms.compute(
-        ...     predictions=["Snow is sold online. It ships in a box."],
-        ...     references=[["It ships in a box. A man sells snow.", "Snow is sold online. It ships in a box."]],
-        ... )
-        >>> round(result["score"], 4)
-        1.0
 """
 
 

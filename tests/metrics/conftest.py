@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import ROOT
 
 import movers
 from movers.registry import METRICS, find_metric
@@ -80,16 +78,3 @@ def load(fresh_caches: Path, tmp_path: Path) -> Callable[..., Any]:
     import evaluate
 
     return lambda name, **options: evaluate.load(movers.module_path(name), cache_dir=str(tmp_path / "rows"), **options)
-
-
-@pytest.fixture(scope="session")
-def other_environment() -> dict[str, str]:
-    """Environment of another process that imports this checkout; `HF_HOME` is for the test to add."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    return {
-        **kept,
-        "PYTHONPATH": str(ROOT),
-        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "NO_PROXY": "127.0.0.1",
-    }

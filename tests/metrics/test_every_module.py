@@ -11,11 +11,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import pytest
-from tiny import ROOT, tiny_model, tiny_tokenizer
+from tiny import ROOT
 
 import movers
-from movers.module import TextMetric
 from movers.registry import METRICS, find_metric
 
 Load = Callable[..., Any]
@@ -26,13 +24,6 @@ DOCTEST_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 def test_every_folder_is_a_metric_and_every_metric_has_a_folder() -> None:
     assert sorted(folder.name for folder in (ROOT / "metrics").iterdir()) == sorted(METRICS)
-
-
-def test_the_class_has_the_folder_s_name_and_leaves_everything_else_to_the_base(name: str, load: Load) -> None:
-    module = load(name)
-    assert module.name == name
-    assert type(module).__bases__ == (TextMetric,)
-    assert {key for key, value in vars(type(module)).items() if inspect.isfunction(value)} == {"_info", "_compute"}
 
 
 def test_compute_names_all_options_with_their_defaults(name: str, load: Load) -> None:
@@ -56,11 +47,6 @@ def test_examples_on_the_card_are_true(name: str, fresh_caches: Path) -> None:
     results = doctest.testfile(str(card), module_relative=False, optionflags=DOCTEST_FLAGS)
     assert results.attempted > 0
     assert results.failed == 0
-
-
-def test_compute_equals_the_function(name: str, load: Load, rows_of: RowsOf, near: Near) -> None:
-    rows = rows_of(name)
-    assert load(name).compute(**rows) == near(getattr(movers, name)(*rows.values()))
 
 
 def test_rows_may_have_several_texts_to_compare_with(name: str, load: Load, rows_of: RowsOf, near: Near) -> None:
@@ -94,20 +80,3 @@ def test_combine_prefixes_results_with_the_folders_names(fresh_caches: Path, nea
         f"{name}_scores": getattr(movers, name)([prediction] * 2, [reference] * 2)["scores"] for name in together
     }
     assert {key: result[key] for key in expected} == near(expected)
-
-
-def test_modules_that_are_given_one_shared_pass_encode_each_text_once(load: Load) -> None:
-    import evaluate
-
-    model, tokenizer = tiny_model("bert", seed=71), tiny_tokenizer("bert")  # no other test has cached its vectors
-    encoded: list[int] = []
-    model.register_forward_pre_hook(lambda _, args, kwargs: encoded.append(len(kwargs["input_ids"])), with_kwargs=True)
-    names = ["moverscore", "bertscore_emd", "bertscore_hungarian"]
-    texts = {"predictions": ["a cat sat", "the old dog"], "references": ["the cat sat on it", "a big dog runs"]}
-    shared = movers.SharedPass()
-    modules = [load(name, model=(model, tokenizer), shared_pass=shared, idf="corpus") for name in names]
-    result = evaluate.combine(modules).compute(**texts)
-    assert sum(encoded) == 4
-    for name in names:
-        alone = getattr(movers, name)(**texts, model=(model, tokenizer), idf="corpus")
-        assert result[f"{name}_scores"] == pytest.approx(alone["scores"], abs=1e-6)

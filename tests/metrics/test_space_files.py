@@ -23,18 +23,12 @@ def front_matter(folder: Path) -> dict[str, Any]:
     return yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
 
 
-def test_the_card_declares_a_gradio_space_that_evaluate_finds(folder: Path) -> None:
+def test_the_card_declares_a_space_that_evaluate_finds_and_the_hub_accepts(folder: Path) -> None:
     matter = front_matter(folder)
     assert (matter["sdk"], matter["app_file"]) == ("gradio", "app.py")
     assert {"evaluate", "metric"} <= set(matter["tags"])
-
-
-def test_the_space_runs_the_gradio_that_is_tested(folder: Path) -> None:
-    assert f"gradio=={front_matter(folder)['sdk_version']}\n" in (ROOT / "constraints.txt").read_text()
-
-
-def test_the_hub_would_accept_the_short_description(folder: Path) -> None:
-    assert 0 < len(front_matter(folder)["short_description"]) <= 60
+    assert f"gradio=={matter['sdk_version']}\n" in (ROOT / "constraints.txt").read_text()  # what is tested
+    assert 0 < len(matter["short_description"]) <= 60
 
 
 def test_the_card_has_the_sections_of_evaluate_s_template(folder: Path) -> None:
