@@ -1,11 +1,8 @@
-"""Plots of alignments as HTML, SVG and PNG.
-
-`explain` scores one prediction and returns an `Explanation`, which displays itself in notebooks.
-"""
+"""Pictures of alignments: which words, tokens or sentences were matched, and at what cost."""
 
 from __future__ import annotations
 
-from movers.pictures.explain import Explainer, explain
+from movers.pictures.explain import Explainer, Report, explain, report
 from movers.pictures.model import Explanation
 
-__all__ = ["Explainer", "Explanation", "explain"]
+__all__ = ["Explainer", "Explanation", "Report", "explain", "report"]

@@ -1,54 +1,72 @@
-"""Data of a picture: the units of two texts, the flows between them, and the scores of the pair."""
+"""What a picture shows: the units of two texts, the flows between them, and the scores of the pair."""
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from movers.errors import InputError
-from movers.papers import PAPERS
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Bar", "Explanation", "Flow", "Panel", "Picture", "Unit"]
+__all__ = ["FLAGS", "Explanation", "Flow", "Panel", "Picture", "Unit", "about", "in_order", "shorten"]
 
-Mark = Literal["", "supported", "unsupported", "repeated", "twice"]
-SUFFIXES = (".html", ".svg", ".png")
+FLAGS = {
+    "empty": "Empty: a text has no word",
+    "unfiltered": "Unfiltered: the filters left nothing of a text, so all its words were compared",
+    "truncated": "Cut: a text was longer than the encoder reads",
+    "unknown": "Unknown: a text has words or pieces that the encoder does not know",
+}
+_MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated"}
+
+
+def about(metric: str) -> dict[str, Any]:
+    """`paper`, `doi`, `about` and `examples` of a metric; empty for one that is not ours."""
+    file = resources.files("movers").joinpath("data", "about.json")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found.get(metric, {"paper": "", "doi": "", "about": "", "examples": []})
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A word, token, n-gram or sentence of a text.
-
-    Attributes
-    ----------
-    text, kind : str
-    sentence : int
-        Index of its sentence.
-    weight : float
-        Share of the mass of its text.
-    mark : str
-        Mark such as "unsupported"; shown by shape and word, not by colour alone.
-    note : str
-        Details, shown on hover and focus.
-    """
+    """A word, token, n-gram or sentence; `sentence` is the index of its sentence, `weight` its share of the mass."""
 
     text: str
     kind: str
     sentence: int
     weight: float
-    mark: Mark = ""
-    note: str = ""
+    mark: str = ""  # "supported", "unsupported", "repeated" or "twice"
+    note: str = ""  # shown on hover and focus
+
+    @property
+    def is_sentence(self) -> bool:
+        return self.kind == "sentence"
+
+    @property
+    def shown_mark(self) -> str:
+        """The mark by shape and word, not by colour alone."""
+        return f"×{self.note.split()[1]}" if self.mark == "twice" else _MARKS.get(self.mark, "")
+
+    @property
+    def label(self) -> str:
+        """A name for the axes of a matrix."""
+        return f"sentence {self.sentence + 1}" if self.is_sentence else shorten(self.text, 16)
+
+
+def in_order(units: Sequence[Unit]) -> list[int]:
+    """Indices of the units, each sentence before its words."""
+    return sorted(range(len(units)), key=lambda index: (units[index].sentence, not units[index].is_sentence, index))
 
 
 @dataclass(frozen=True)
 class Flow:
-    """Mass transported from unit i of one text to unit j of the other, as a share of the total, and its cost."""
+    """Mass that moves from unit i of one text to unit j of the other, as a share of the total, and its cost."""
 
     i: int
     j: int
@@ -58,19 +76,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Panel:
-    """One alignment of two texts.
-
-    Attributes
-    ----------
-    title, note : str
-    left, right : sequence of Unit
-    flows : sequence of Flow
-        Largest first.
-    names : (str, str)
-        Names of the two texts.
-    measure : str
-        Meaning of `share`.
-    """
+    """One alignment of two texts; the flows come largest first, and `measure` says what their share is."""
 
     title: str
     note: str
@@ -80,32 +86,14 @@ class Panel:
     names: tuple[str, str] = ("Prediction", "Reference")
     measure: str = "mass"
 
-    @property
-    def has_sentences_and_words(self) -> bool:
-        return len({unit.kind for unit in self.left}) > 1 and "sentence" in {unit.kind for unit in self.left}
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A named number from 0 to 1."""
-
-    name: str
-    value: float
-    note: str = ""
-
 
 @dataclass(frozen=True)
 class Picture:
-    """One prediction and one reference or document: one or several panels."""
+    """One prediction and one reference or document: one or several panels, with the matrix of each or without."""
 
     title: str
     panels: Sequence[Panel]
-    bars: Sequence[Bar] = ()
     matrix: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return not any(panel.flows for panel in self.panels)
 
     @property
     def costs(self) -> tuple[float, float]:
@@ -118,21 +106,10 @@ class Picture:
 class Explanation:
     """A scored prediction with one picture per reference or document, the best first.
 
-    It displays itself in a notebook; `save` writes HTML, SVG or PNG.
+    It displays itself in a notebook, `print` shows its largest flows, and `save` writes HTML, SVG, PNG or JSON.
 
-    Attributes
-    ----------
-    metric : str
-    score : float
-    numbers : mapping
-        Further scores: precision, distance, …
-    flags : sequence of str
-        Any of "empty", "unfiltered", "truncated", "unknown".
-    signature : str
-    prediction : str
-    compared_with : sequence of str
-        The references or documents.
-    pictures : sequence of Picture
+    `numbers` are further scores (precision, distance, …), `flags` some of "empty", "unfiltered", "truncated" and
+    "unknown", and `compared_with` the references or documents.
     """
 
     metric: str
@@ -148,96 +125,62 @@ class Explanation:
     def title(self) -> str:
         return METRICS[self.metric].title
 
-    @property
-    def paper(self) -> str:
-        """Citation of the paper, with DOI."""
-        return PAPERS[self.metric].cited
-
     def html(self) -> str:
         """A self-contained HTML page."""
-        from movers.pictures.html import page_of
+        from movers.pictures.html import document, explanation_body
 
-        return page_of(self)
+        return document(f"{self.title}: {self.score:.4g}", explanation_body(self))
+
+    def _repr_html_(self) -> str:
+        from movers.pictures.html import explanation_body, frame
+
+        panels = [panel for picture in self.pictures for panel in picture.panels]
+        rows = max((max(len(panel.left), len(panel.right)) for panel in panels), default=0)
+        return frame(explanation_body(self), f"{self.title}: what was matched", min(900, 420 + 26 * rows))
 
     def figure(self, number: int = 0) -> Figure:
         """Draw a picture with matplotlib."""
-        from movers.pictures.figures import figure_of
+        from movers.pictures.figures import draw
 
-        return figure_of(self, self.pictures[number])
+        return draw(self, self.pictures[number])
 
     def save(self, path: str | Path) -> None:
-        """Write `.html`, `.svg` or `.png`."""
-        from movers.io import check_output, write_file
+        """Write `.html`, `.svg`, `.png` or `.json`."""
+        from movers.io import write_file
 
         suffix = Path(path).suffix.lower()
-        if suffix not in SUFFIXES:
-            raise InputError(f"{path}: cannot write it: expected a name that ends in {', '.join(SUFFIXES)}")
-        check_output(path, SUFFIXES)
         if suffix == ".html":
             write_file(path, self.html())
-            return
-        from movers.pictures.figures import image_of
+        elif suffix == ".json":
+            write_file(path, json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n")
+        elif suffix in (".svg", ".png"):
+            from movers.pictures.figures import image
 
-        write_file(path, image_of(self.figure(), suffix.removeprefix(".")))
+            write_file(path, image(self.figure(), suffix[1:]))
+        else:
+            raise InputError(f"{path}: cannot write it: expected a name that ends in .html, .svg, .png or .json")
 
-    def _repr_html_(self) -> str:
-        from movers.pictures.html import frame_of
+    def __str__(self) -> str:
+        """Score and largest flows as text."""
+        from movers.io import align_table
 
-        return frame_of(self)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# From results to panels
-
-
-def _units(described: Sequence[Mapping[str, object]]) -> list[Unit]:
-    return [
-        Unit(str(unit["text"]), str(unit["kind"]), as_int(unit["sentence"]), as_float(unit["weight"]))
-        for unit in described
-    ]
-
-
-def as_float(value: object) -> float:
-    """A float of a result."""
-    assert isinstance(value, int | float)
-    return float(value)
-
-
-def as_int(value: object) -> int:
-    """An int of a result."""
-    return int(as_float(value))
+        lines = [f"{self.signature} = {self.score:.4g}"]
+        lines += [f"  {name}: {value:.4g}" for name, value in self.numbers.items()]
+        lines += [f"  {flag}" for flag in self.flags]
+        for picture in self.pictures:
+            for panel in picture.panels:
+                lines += ["", f"{picture.title} {panel.title}".strip()]
+                rows = [
+                    [shorten(panel.left[flow.i].text, 44), shorten(panel.right[flow.j].text, 44)]
+                    + [f"{flow.share:.1%}", f"{flow.cost:.3g}"]
+                    for flow in panel.flows[:12]
+                ]
+                lines += align_table([*panel.names, panel.measure, "distance"], rows, {2, 3})
+                if len(panel.flows) > 12:
+                    lines.append(f"… and {len(panel.flows) - 12} more, shown by a saved picture")
+        return "\n".join(lines)
 
 
-def as_records(value: object) -> list[Mapping[str, object]]:
-    """A list of records of a result."""
-    assert isinstance(value, list)
-    return value
-
-
-def strongest_first(flows: Sequence[Flow]) -> list[Flow]:
-    """Flows by decreasing share."""
-    return sorted(flows, key=lambda flow: (-flow.share, flow.i, flow.j))
-
-
-def transport_panel(alignment: Mapping[str, object], title: str, note: str) -> Panel:
-    """Panel of an alignment with units and flows."""
-    flows = as_records(alignment["flows"])
-    total = sum(as_float(flow["mass"]) for flow in flows) or 1.0
-    found = [
-        Flow(as_int(flow["i"]), as_int(flow["j"]), as_float(flow["mass"]) / total, as_float(flow["cost"]))
-        for flow in flows
-    ]
-    left, right = (_units(as_records(alignment[side])) for side in ("prediction", "reference"))
-    return Panel(title, note, left, right, strongest_first(found))
-
-
-def mark_twice(panel: Panel) -> Panel:
-    """Mark the units on the right that are matched with more than one unit on the left."""
-    counts = Counter(flow.j for flow in panel.flows)
-    right = [
-        Unit(unit.text, unit.kind, unit.sentence, unit.weight, "twice", f"matched {counts[place]} times")
-        if counts[place] > 1
-        else unit
-        for place, unit in enumerate(panel.right)
-    ]
-    return Panel(panel.title, panel.note, panel.left, right, panel.flows, panel.names, panel.measure)
+def shorten(text: str, width: int) -> str:
+    """The text, cut to that many characters."""
+    return text if len(text) <= width else text[: width - 1] + "…"
