@@ -20,7 +20,7 @@ import gradio
 from gradio.exceptions import InvalidPathError
 
 from movers.errors import InputError, RowError
-from movers.inputs import check_text, is_group
+from movers.inputs import check_text
 from movers.io import Table, TextGroups, Texts, csv_row
 from movers.pictures import Explainer, Explanation
 from movers.pictures.html import frame, histogram, pictures
@@ -42,8 +42,7 @@ FORMATS = (".jsonl", ".json", ".csv", ".tsv")  # nothing compressed: what is upl
 # --- the form --------------------------------------------------------------------------------------------------------
 
 #: Options of the machine, or with a single sensible value.
-_HIDDEN = {"device", "dtype", "batch_size", "threads", "workers", "progress", "return_alignment", "all_layers"}
-_HIDDEN |= {"use_fast_tokenizer"}
+_HIDDEN = {"dtype", "progress", "return_alignment", "all_layers", "use_fast_tokenizer"}
 #: Choices for options (by name and default) that take more than a page may: files of the server above all.
 _OFFERED: dict[tuple[str, object], tuple[object, ...]] = {
     ("model", "wordllama"): ("wordllama", "all-MiniLM-L6-v2"),
@@ -106,7 +105,8 @@ def chosen_options(metric: str, values: object) -> dict[str, object]:
             raise InputError(f"{metric}: options: expected some of {', '.join(rows)}, but got {name!r:.60}")
         row = rows[name]
         if _typed(value) not in row.choices:
-            raise InputError(f"{metric}: {name}: expected one of {', '.join(row.choices)}, but got {value!r:.60}")
+            got = repr(value)[:60] if isinstance(value, str) else type(value).__name__
+            raise InputError(f"{metric}: {name}: expected one of {', '.join(row.choices)}, but got {got}")
         if _typed(value) != row.default:
             chosen[name] = row.choices[_typed(value)]
     find_metric(metric).parse(chosen)
@@ -126,13 +126,10 @@ def _scorer(metric: str, options: tuple[tuple[str, object], ...]) -> Scorer:
     return Scorer(metric, **dict(options), progress=False)
 
 
-def _check_length(place: str, text: str) -> str:
+def _check_length(place: str, text: str) -> None:
     if len(text) > CHARACTERS:
-        raise InputError(
-            f"{place}: expected at most {CHARACTERS:,} characters, but got {len(text):,}; for longer texts use the "
-            "package"
-        )
-    return text
+        expected = f"expected at most {CHARACTERS:,} characters, but got {len(text):,}"
+        raise InputError(f"{place}: {expected}; for longer texts use the package")
 
 
 def score_pair(metric: str, prediction: object, references: object, options: object) -> Explanation:
@@ -143,24 +140,23 @@ def score_pair(metric: str, prediction: object, references: object, options: obj
     """
     spec = find_metric(metric)
     chosen = chosen_options(metric, options)
-    if not is_group(references):
-        kind = type(references).__name__
-        raise InputError(f"{metric}: {spec.compared_with}: expected a list of texts, but got {kind}")
-    if not 0 < len(references) <= REFERENCES:
-        expected = f"expected 1 to {REFERENCES} texts, but got {len(references)}"
-        raise InputError(f"{metric}: {spec.compared_with}: {expected}")
-    texts = [check_text(metric, spec.compared_with, str(index), text) for index, text in enumerate(references)]
-    for text in texts:
-        _check_length(f"{metric}: {spec.compared_with.removesuffix('s')}", text)
-    first = _check_length(f"{metric}: prediction", check_text(metric, "predictions", "0", prediction))
-    row = Row(first, **{spec.compared_with: [text for text in texts if text.strip()] or texts[:1]})
+    if not isinstance(references, list) or not 0 < len(references) <= REFERENCES:
+        got = len(references) if isinstance(references, list) else type(references).__name__
+        raise InputError(f"{metric}: {spec.compared_with}: expected a list of 1 to {REFERENCES} texts, but got {got}")
+    for index, text in enumerate([prediction, *references]):
+        argument, number = ("predictions", index) if index == 0 else (spec.compared_with, index - 1)
+        if not isinstance(text, str):  # without its value: gradio may have put a path into it
+            raise InputError(f"{metric}: {argument}[{number}]: expected a text, but got {type(text).__name__}")
+        _check_length(f"{metric}: {argument}[{number}]", check_text(metric, argument, str(number), text))
+    compared = [text for text in references if text.strip()] or references[:1]
+    row = Row(str(prediction), **{spec.compared_with: compared})
     if chosen.get("idf") == "corpus":
         return Explainer(metric, chosen, [row]).explain([row])[0]
     return _explainer(metric, tuple(chosen.items())).explain([row])[0]
 
 
 class ScoredFile(NamedTuple):
-    """One line about a scored file, all scores, the first rows of the table, and everything as CSV."""
+    """A scored file: a line about it, heading and first rows of its table, and all rows as CSV."""
 
     summary: str
     signature: str
@@ -225,12 +221,11 @@ def _read_rows(spec: MetricSpec, path: str, prediction_column: str, other_column
     others = list(_limited(TextGroups([Texts(table, spec.compared_with, other_column or None)])))
     if not predictions:
         raise InputError("file: expected at least one row, but got none")
-    for number, texts in enumerate(zip(predictions, others, strict=True), 1):
-        for text in (texts[0], *texts[1]):
+    rows = list(zip(predictions, others, strict=True))
+    for number, (prediction, group) in enumerate(rows, 1):
+        for text in (prediction, *group):
             _check_length(f"file: row {number}", text)
-    return [
-        Row(prediction, **{spec.compared_with: group}) for prediction, group in zip(predictions, others, strict=True)
-    ]
+    return [Row(prediction, **{spec.compared_with: group}) for prediction, group in rows]
 
 
 def _limited(rows: Iterable[Any]) -> Iterator[Any]:
@@ -245,6 +240,8 @@ def _limited(rows: Iterable[Any]) -> Iterator[Any]:
 # One pair and one file at a time, of all metrics: a file does not hold up pairs.
 _PAIRS: dict[str, Any] = {"concurrency_id": "pairs", "concurrency_limit": 1}
 _FILES: dict[str, Any] = {"concurrency_id": "files", "concurrency_limit": 1}
+# No usage data; uploads that were never scored are deleted after ten minutes.
+_PRIVATE: dict[str, Any] = {"analytics_enabled": False, "delete_cache": (60, 600)}
 # A picture tells how tall it is; nothing else is listened to.
 _HEAD = """<script>
 window.addEventListener("message", (event) => {
@@ -275,14 +272,10 @@ def _has_address(value: object) -> bool:
     return isinstance(value, list) and any(map(_has_address, value))
 
 
-def _new_page(title: str) -> _Page:
-    return _Page(title=title, analytics_enabled=False, delete_cache=(60, 600))
-
-
 def metric_page(name: str) -> gradio.Blocks:
     """The page of one metric; `launch(metric_page("wms"))` serves it."""
     spec = find_metric(name)
-    with _new_page(spec.title) as page:
+    with _Page(title=spec.title, **_PRIVATE) as page:
         _add_metric(page, spec, "#", scored=True)
     return page
 
@@ -290,7 +283,7 @@ def metric_page(name: str) -> gradio.Blocks:
 def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
     """The page of several metrics, of which one is shown at a time; all metrics by default."""
     specs = [find_metric(name) for name in names or METRICS]
-    with _new_page("movers") as page:
+    with _Page(title="movers", **_PRIVATE) as page:
         gradio.Markdown("# movers\n\nText-generation metrics based on embeddings and optimal transport.")
         choice = gradio.Radio([(spec.title, spec.name) for spec in specs], value=specs[0].name, label="Metric")
         columns = []
@@ -369,11 +362,8 @@ def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequ
             texts = [gradio.Textbox(label=first, value=prediction, lines=5)]
         with gradio.Column(min_width=280):
             texts.append(gradio.Textbox(label=other, value=reference, lines=5))
-            more = [
-                gradio.Textbox(label=f"{other} {number}", lines=2, visible=False) for number in range(2, REFERENCES + 1)
-            ]
-            add = gradio.Button(f"Add a {other.lower()}", size="sm")
-    texts += more
+            with gradio.Accordion(f"More {other.lower()}s", open=False):
+                texts += [gradio.Textbox(label=f"{other} {number}", lines=2) for number in range(2, REFERENCES + 1)]
     if examples:
         gradio.Markdown("Examples")
     with gradio.Row():
@@ -407,21 +397,10 @@ def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequ
     score.click(**arguments)
     if scored:
         page.load(**arguments)
-    quick: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     for (_, *pair), button in zip(examples, buttons, strict=True):
         values = [*pair, *[""] * (REFERENCES - 1)]
-        button.click(lambda values=values: values, None, texts, **quick).then(**arguments)
-    shown = gradio.State(1)
-    add.click(
-        lambda count: [
-            min(count + 1, REFERENCES),
-            *(gradio.Textbox(visible=index < count) for index in range(len(more))),
-            gradio.Button(interactive=count + 1 < REFERENCES),
-        ],
-        shown,
-        [shown, *more, add],
-        **quick,
-    )
+        fill = button.click(lambda values=values: values, None, texts, api_visibility="private", show_progress="hidden")
+        fill.then(**arguments)
     return options
 
 
@@ -466,18 +445,18 @@ def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
         gradio.HTML(),
     ]
 
+    progress = gradio.Progress()
+
     def show(
-        path: str | None,
-        prediction_column: str,
-        other_column: str,
-        *values: Any,
-        progress: gradio.Progress = gradio.Progress(),  # noqa: B008 (how gradio finds it)
+        path: str | None, prediction: str | None, other: str | None, *values: Any, progress: Any = progress
     ) -> tuple[str, str, gradio.Dataframe, str]:
         try:
             if not path:
                 raise InputError("file: expected a file, but got none")
-            chosen, named = _named(spec, values), (prediction_column or "", other_column or "")
-            scored = score_file(spec.name, path, chosen, *named, lambda done: progress(done, unit="rows"))
+            options = _named(spec, values)
+            scored = score_file(
+                spec.name, path, options, prediction or "", other or "", lambda done: progress(done, unit="rows")
+            )
         except InputError as error:
             return _alert(error), "", gradio.Dataframe(visible=False), ""
         finally:
