@@ -69,11 +69,7 @@ class FormRow(NamedTuple):
 
 
 def form_rows(metric: str) -> list[FormRow]:
-    """The options that a page offers; all are choices.
-
-    >>> [row.name for row in form_rows("reference_free_summary_quality")][:2]
-    ['doc_reduce', 'truncation']
-    """
+    """The options that a page offers; all are choices."""
     spec = find_metric(metric)
     rows = []
     for option in option_rows(spec.options_class):
@@ -305,7 +301,6 @@ def launch(page: gradio.Blocks, **options: Any) -> None:
     """Serve a page, on this machine alone unless `server_name` says otherwise; there is no share link."""
     settings: dict[str, Any] = {
         "share": False,
-        "inbrowser": False,
         "max_file_size": FILE_BYTES,
         "css": resources.files("movers").joinpath("data", "page.css").read_text(encoding="utf-8"),
         "head": _HEAD,
