@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
@@ -248,38 +248,3 @@ def test_every_metric_has_a_space_and_examples_of_its_strength_and_its_weakness(
     exec((Path(movers.module_path(name)) / "app.py").read_text(), space)
     assert list(space["demo"].get_api_info()["named_endpoints"]) == [f"/{name}"]
     assert {"Strength", "Weakness"} <= {label.split(":")[0] for label, _, _ in about(name)["examples"]}
-
-
-@pytest.mark.slow
-def test_all_pages_score_with_the_network_blocked(run_python: Callable[..., str]) -> None:
-    code = """
-import json, socket
-connect, getaddrinfo = socket.socket.connect, socket.getaddrinfo
-here = ("127.0.0.1", "::1", "localhost", "0.0.0.0", None)
-
-def connect_here(self, address):
-    assert self.family == socket.AF_UNIX or address[0] in here, address
-    return connect(self, address)
-
-def resolve_here(host, *rest, **options):
-    assert host in here, host
-    return getaddrinfo(host, *rest, **options)
-
-socket.socket.connect, socket.getaddrinfo = connect_here, resolve_here
-from gradio_client import Client
-from movers.pictures.model import about
-from movers.registry import METRICS
-from movers.serve import all_metrics_page, launch
-
-page = all_metrics_page()
-launch(page, prevent_thread_lock=True, quiet=True)
-client = Client(page.local_url, verbose=False)
-pairs = {name: about(name)["examples"][0][1:] for name in METRICS}
-scores = {name: client.predict(a, [b], {}, api_name="/" + name)["score"] for name, (a, b) in pairs.items()}
-page.close()
-print(json.dumps(scores))
-"""
-    scores = json.loads(run_python(code).splitlines()[-1])
-    for name, spec in METRICS.items():
-        _, prediction, other = about(name)["examples"][0]
-        assert scores[name] == pytest.approx(spec.function([prediction], [other])["score"], abs=1e-6)
