@@ -23,8 +23,8 @@ from movers.errors import InputError, RowError
 from movers.inputs import check_text
 from movers.io import Table, TextGroups, Texts, csv_row
 from movers.pictures import Explainer, Explanation
+from movers.pictures.explain import FLAGS, about, shorten
 from movers.pictures.html import frame, histogram, pictures
-from movers.pictures.model import FLAGS, about, shorten
 from movers.registry import METRICS, MetricSpec, find_metric
 from movers.scorer import Row, Scorer
 from movers.scores.options import option_rows

@@ -12,28 +12,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import movers
 from movers.errors import InputError
-from movers.pictures.model import about
+from movers.pictures.explain import about
 from movers.registry import METRICS
 
-gradio = pytest.importorskip("gradio", reason="gradio is in the extra `demo`")
-httpx = pytest.importorskip("httpx")
-
-from movers.serve import (  # noqa: E402
-    CHARACTERS,
-    FILE_BYTES,
-    FILE_ROWS,
-    all_metrics_page,
-    chosen_options,
-    form_rows,
-    launch,
-    metric_page,
-    score_file,
-    score_pair,
-)
+pytest.importorskip("gradio", reason="gradio is in the extra `demo`")
+from movers import serve  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning:gradio", "ignore:.*silent_downcasting", "ignore:The copy"
@@ -45,19 +33,19 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_form_offers_options_of_the_metric_with_their_defaults(name: str) -> None:
-    rows = form_rows(name)
+    rows = serve.form_rows(name)
     defaults = {item.name: item.default for item in fields(METRICS[name].options_class)}
-    assert rows and chosen_options(name, {row.name: row.default for row in rows}) == {}
+    assert rows and serve.chosen_options(name, {row.name: row.default for row in rows}) == {}
     for row in rows:
         assert row.choices[row.default] == defaults[row.name]
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_choice_of_the_form_is_valid_by_itself(name: str) -> None:
-    for row in form_rows(name):
+    for row in serve.form_rows(name):
         for choice in row.choices:
             try:
-                chosen_options(name, {row.name: choice})
+                serve.chosen_options(name, {row.name: choice})
             except InputError as error:  # a choice may require another option, and then the message names it
                 assert "idf=" in str(error) or "baseline_path" in str(error)
 
@@ -67,20 +55,20 @@ def test_no_option_takes_a_path(value: object) -> None:
     for name, spec in METRICS.items():
         for item in fields(spec.options_class):
             with pytest.raises(InputError, match="options: expected some of|expected one of") as caught:
-                chosen_options(name, {item.name: value})
+                serve.chosen_options(name, {item.name: value})
             assert isinstance(value, str) or "/" not in str(caught.value).split("but got")[1]
 
 
 def test_a_chosen_option_changes_the_score_as_in_the_function() -> None:
-    explanation = score_pair("wms", "Snow melts.", ["Ice thaws."], {"normalize": True, "stopwords": "none"})
+    explanation = serve.score_pair("wms", "Snow melts.", ["Ice thaws."], {"normalize": True, "stopwords": "none"})
     expected = movers.wms(["Snow melts."], ["Ice thaws."], normalize=True, stopwords=None)
     assert (explanation.score, explanation.signature) == (expected["score"], expected["signature"])
-    with_idf = score_pair("wms", "Snow melts fast.", ["Ice thaws.", "Snow falls."], {"idf": "corpus"})
+    with_idf = serve.score_pair("wms", "Snow melts fast.", ["Ice thaws.", "Snow falls."], {"idf": "corpus"})
     assert with_idf.score == movers.wms(["Snow melts fast."], [["Ice thaws.", "Snow falls."]], idf="corpus")["score"]
 
 
 def test_several_references_are_used_and_blank_ones_are_not() -> None:
-    explanation = score_pair("moverscore", "Snow melts.", ["Ice thaws.", "", "Shares fell.", " "], {})
+    explanation = serve.score_pair("moverscore", "Snow melts.", ["Ice thaws.", "", "Shares fell.", " "], {})
     expected = movers.moverscore(["Snow melts."], [["Ice thaws.", "Shares fell."]])
     assert explanation.score == pytest.approx(expected["score"], abs=1e-6)
 
@@ -88,7 +76,10 @@ def test_several_references_are_used_and_blank_ones_are_not() -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (("a" * (CHARACTERS + 1), ["b"], {}), r"predictions\[0\]: expected at most 5,000 characters, but got 5,001"),
+        (
+            ("a" * (serve.CHARACTERS + 1), ["b"], {}),
+            r"predictions\[0\]: expected at most 5,000 characters, but got 5,001",
+        ),
         (("a", ["b", "b" * 6000], {}), r"references\[1\]: expected at most 5,000 characters, but got 6,000"),
         (("a", ["b"] * 5, {}), "wms: references: expected a list of 1 to 4 texts, but got 5"),
         (("a", [], {}), "expected a list of 1 to 4 texts, but got 0"),
@@ -102,7 +93,7 @@ def test_several_references_are_used_and_blank_ones_are_not() -> None:
 )
 def test_what_is_too_much_or_of_another_type_is_refused(request_: tuple[object, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        score_pair("wms", *request_)
+        serve.score_pair("wms", *request_)
 
 
 # --- files ---
@@ -116,7 +107,7 @@ def uploaded(tmp_path: Path, name: str, content: str | bytes) -> str:
 
 def test_a_file_is_scored_as_the_function_scores_it(tmp_path: Path) -> None:
     rows = [{"prediction": "Snow <b>melts</b>.", "reference": ["Ice thaws."]}, {"prediction": "", "reference": "a"}]
-    scored = score_file("wms", uploaded(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), {})
+    scored = serve.score_file("wms", uploaded(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), {})
     expected = movers.wms(["Snow <b>melts</b>.", ""], [["Ice thaws."], ["a"]])
     table = list(csv.DictReader(io.StringIO(scored.csv)))
     assert [float(row["score"]) for row in table] == expected["scores"] == scored.scores
@@ -126,7 +117,7 @@ def test_a_file_is_scored_as_the_function_scores_it(tmp_path: Path) -> None:
 
 def test_columns_can_be_named_and_idf_is_of_the_whole_file(tmp_path: Path) -> None:
     path = uploaded(tmp_path, "a.csv", "x,y\nSnow melts,Ice thaws\nSnow fell,Rain fell\n")
-    scored = score_file("wms", path, {"idf": "corpus"}, "x", " y ")
+    scored = serve.score_file("wms", path, {"idf": "corpus"}, "x", " y ")
     expected = movers.wms(["Snow melts", "Snow fell"], ["Ice thaws", "Rain fell"], idf="corpus")
     assert scored.scores == expected["scores"]
 
@@ -134,7 +125,7 @@ def test_columns_can_be_named_and_idf_is_of_the_whole_file(tmp_path: Path) -> No
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-x", "@SUM(A1)", "\tx"])
 def test_the_csv_holds_no_formula(text: str, tmp_path: Path) -> None:
     row = json.dumps({"prediction": text, "reference": "a"})
-    scored = score_file("wms", uploaded(tmp_path, "a.jsonl", row), {})
+    scored = serve.score_file("wms", uploaded(tmp_path, "a.jsonl", row), {})
     assert list(csv.DictReader(io.StringIO(scored.csv)))[0]["prediction"] == "'" + text
 
 
@@ -150,22 +141,22 @@ HEAD = "prediction,reference\n"
         ("a.txt", "a\n", "expected JSONL, JSON, CSV or TSV"),
         ("a.parquet", "PAR1", "expected JSONL, JSON, CSV or TSV"),
         ("a.csv", gzip.compress(HEAD.encode() + b"a" * 50_000_000), "uncompressed"),
-        ("a.csv", HEAD + "a,b\n" * (FILE_ROWS + 1), "expected at most 2,000 rows, but got more"),
-        ("a.csv", HEAD + "a,b\n" + "a" * (CHARACTERS + 1) + ",b\n", "row 2: expected at most 5,000 .* got 5,001"),
-        ("a.csv", "a" * (FILE_BYTES + 1), "expected at most 1,000,000 bytes, but got more"),
+        ("a.csv", HEAD + "a,b\n" * (serve.FILE_ROWS + 1), "expected at most 2,000 rows, but got more"),
+        ("a.csv", HEAD + "a,b\n" + "a" * (serve.CHARACTERS + 1) + ",b\n", "row 2: expected at most 5,000 .* got 5,001"),
+        ("a.csv", "a" * (serve.FILE_BYTES + 1), "expected at most 1,000,000 bytes, but got more"),
     ],
 )
 def test_bad_files_are_refused_without_the_servers_path(
     name: str, content: str | bytes, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        score_file("wms", uploaded(tmp_path, name, content), {})
+        serve.score_file("wms", uploaded(tmp_path, name, content), {})
     assert str(tmp_path) not in str(caught.value)
 
 
 def test_an_upload_is_deleted_whether_it_was_scored_or_refused(tmp_path: Path) -> None:
-    show = next(event.fn for event in metric_page("wms").fns.values() if len(event.outputs) == 4)
-    defaults = [row.default for row in form_rows("wms")]
+    show = next(event.fn for event in serve.metric_page("wms").fns.values() if len(event.outputs) == 4)
+    defaults = [row.default for row in serve.form_rows("wms")]
     for content, answer in ((HEAD + "Snow <b>melts</b>.,Ice thaws.\n", "over 1 rows"), ("no,columns\n1,2\n", "alert")):
         folder = tmp_path / answer.split()[-1]
         folder.mkdir()
@@ -180,8 +171,8 @@ def test_an_upload_is_deleted_whether_it_was_scored_or_refused(tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    page = all_metrics_page(["wms", "moverscore"])
-    launch(page, prevent_thread_lock=True, quiet=True)
+    page = serve.all_metrics_page(["wms", "moverscore"])
+    serve.launch(page, prevent_thread_lock=True, quiet=True)
     yield page.local_url
     page.close()
 
@@ -232,12 +223,12 @@ def test_refusals_reach_programs_as_messages(address: str, data: tuple[object, .
 
 
 def test_uploads_that_are_too_large_are_refused(address: str) -> None:
-    answer = httpx.post(f"{address}gradio_api/upload", files={"files": ("a.csv", b"a" * (FILE_BYTES + 1))})
+    answer = httpx.post(f"{address}gradio_api/upload", files={"files": ("a.csv", b"a" * (serve.FILE_BYTES + 1))})
     assert answer.status_code == 413
 
 
 def test_a_page_has_an_endpoint_per_metric_and_no_other_and_sends_no_usage_data() -> None:
-    page = all_metrics_page()
+    page = serve.all_metrics_page()
     assert sorted(page.get_api_info()["named_endpoints"]) == sorted(f"/{name}" for name in METRICS)
     assert page.analytics_enabled is False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from movers.pictures.explain import Explainer, Report, explain, report
-from movers.pictures.model import Explanation
+from movers.pictures.explain import Explainer, Explanation, Report, explain, report
 
 __all__ = ["Explainer", "Explanation", "Report", "explain", "report"]

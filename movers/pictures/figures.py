@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from movers.errors import InputError
-from movers.pictures.model import Explanation, Panel, Picture, Unit, in_order
+from movers.pictures.explain import Explanation, Panel, Picture, Unit, in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

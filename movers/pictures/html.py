@@ -11,12 +11,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from movers.pictures.model import FLAGS, Explanation, Panel, Picture, Unit, about, in_order, shorten
-
-if TYPE_CHECKING:
-    from movers.pictures.explain import Report
+from movers.pictures.explain import FLAGS, Explanation, Panel, Picture, Report, Unit, about, in_order, shorten
 
 __all__ = ["document", "explanation_body", "frame", "histogram", "pictures", "report_body"]
 

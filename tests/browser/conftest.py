@@ -20,7 +20,7 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("needs a browser: Debian's package chromium, or Google Chrome")
     with playwright.sync_playwright() as driver:
@@ -65,11 +65,7 @@ def check_page() -> Callable[[Any, str], None]:
         if folder := os.environ.get("MOVERS_SCREENSHOTS"):
             page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        faults = [fault for fault in axe.Axe().run(page).response["violations"] if fault["impact"] != "minor"]
-        assert [
-            f"{fault['id']}: {fault['nodes'][0]['html'][:200]}"
-            for fault in faults
-            if fault["impact"] in ("serious", "critical")
-        ] == []
+        faults = axe.Axe().run(page).response["violations"]
+        assert [fault for fault in faults if fault["impact"] in ("serious", "critical")] == []
 
     return check

@@ -13,7 +13,7 @@ import pytest
 
 import movers
 from movers.pictures import report
-from movers.pictures.model import about
+from movers.pictures.explain import about
 from movers.registry import METRICS
 from movers.scorer import Row
 
