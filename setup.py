@@ -94,7 +94,6 @@ setup(
         "movers": ["py.typed", "data/*"],
         "movers.quality": ["shipped/*", "paper/*"],
         "movers.pictures": ["*.css", "*.js"],
-        "movers.serve": ["*.css"],
         **{f"movers.metrics.{name}": ["README.md", "picture.png"] for name in MODULES},
     },
     install_requires=REQUIRES,

@@ -1,141 +1,241 @@
-"""The pages without a browser: the form, the limits, what is shown, and that nothing is sent or kept."""
+"""The pages without a browser: the form, the limits, what programs get, and that nothing is kept."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
-import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 import movers
 from movers.errors import InputError
+from movers.pictures.explain import about
 from movers.registry import METRICS
-from movers.serve import all_metrics_page, metric_page
-from movers.serve.answers import FileRun, Pair, PairAnswer, chosen_options, form_rows
-from movers.serve.answers import score_pair as score_checked
-from movers.serve.examples import EXAMPLES
-from movers.serve.limits import LIMITS
+
+pytest.importorskip("gradio", reason="gradio is in the extra `demo`")
+from movers import serve  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning:gradio", "ignore:.*silent_downcasting", "ignore:The copy"
+)
 
 
-def score_pair(*request: object) -> PairAnswer:
-    return score_checked(Pair.check(*request))
+# --- the form ---
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_form_offers_options_of_the_metric_with_their_defaults(name: str) -> None:
-    rows = form_rows(name)
+    rows = serve.form_rows(name)
     defaults = {item.name: item.default for item in fields(METRICS[name].options_class)}
-    assert rows and {row.name for row in rows} <= defaults.keys()
-    assert chosen_options(name, {row.name: row.default for row in rows}) == {}
+    assert rows and serve.chosen_options(name, {row.name: row.default for row in rows}) == {}
     for row in rows:
-        assert str(row.default).lower() == str(defaults[row.name]).lower()
+        assert row.choices[row.default] == defaults[row.name]
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_choice_of_the_form_is_valid_by_itself(name: str) -> None:
-    for row in form_rows(name):
+    for row in serve.form_rows(name):
         for choice in row.choices:
             try:
-                chosen_options(name, {row.name: choice})
-            except InputError as error:  # a choice may need another option beside it, and then the message names one
-                assert "needs a table: idf=" in str(error) or "expected baseline_path too" in str(error)
+                serve.chosen_options(name, {row.name: choice})
+            except InputError as error:  # a choice may require another option, and then the message names it
+                assert "idf=" in str(error) or "baseline_path" in str(error)
 
 
-@pytest.mark.parametrize(
-    "option", ["model", "lm", "idf", "baseline_path", "sentence_encoder", "device", "workers", "shared_pass"]
-)
-def test_visitors_cannot_name_files_or_devices_of_the_server(option: str) -> None:
-    for name in METRICS:
-        with pytest.raises(InputError, match="options: expected some of|expected one of"):
-            chosen_options(name, {option: "/etc/passwd"})
+@pytest.mark.parametrize("value", ["/etc/passwd", "corpus.json", "org/model", "../x", ["/etc/passwd"], {"path": "/x"}])
+def test_no_option_takes_a_path(value: object) -> None:
+    for name, spec in METRICS.items():
+        for item in fields(spec.options_class):
+            with pytest.raises(InputError, match="options: expected some of|expected one of") as caught:
+                serve.chosen_options(name, {item.name: value})
+            assert isinstance(value, str) or "/" not in str(caught.value).split("but got")[1]
 
 
-def test_a_changed_option_changes_the_score_as_in_the_function() -> None:
-    answer = score_pair("wms", "Snow melts.", ["Ice thaws."], {"normalize": True, "stopwords": "none"})
+def test_a_chosen_option_changes_the_score_as_in_the_function() -> None:
+    explanation = serve.score_pair("wms", "Snow melts.", ["Ice thaws."], {"normalize": True, "stopwords": "none"})
     expected = movers.wms(["Snow melts."], ["Ice thaws."], normalize=True, stopwords=None)
-    assert answer.explanation.score == expected["score"]
-    assert answer.result()["signature"] == expected["signature"]
-
-
-def test_scores_have_four_significant_digits_and_the_papers_number_is_beside_them() -> None:
-    answer = score_pair("wms", "cats", ["parliaments"], {})
-    distance = answer.explanation.numbers["distance"]
-    assert f"<b>{answer.explanation.score:.4g}</b>" in answer.summary
-    assert f"<b>{math.exp(-distance):.4g}</b> <span>in the paper" in answer.summary
+    assert (explanation.score, explanation.signature) == (expected["score"], expected["signature"])
+    with_idf = serve.score_pair("wms", "Snow melts fast.", ["Ice thaws.", "Snow falls."], {"idf": "corpus"})
+    assert with_idf.score == movers.wms(["Snow melts fast."], [["Ice thaws.", "Snow falls."]], idf="corpus")["score"]
 
 
 def test_several_references_are_used_and_blank_ones_are_not() -> None:
-    answer = score_pair("moverscore", "Snow melts.", ["Ice thaws.", "", "Shares fell.", " "], {})
+    explanation = serve.score_pair("moverscore", "Snow melts.", ["Ice thaws.", "", "Shares fell.", " "], {})
     expected = movers.moverscore(["Snow melts."], [["Ice thaws.", "Shares fell."]])
-    assert answer.explanation.score == pytest.approx(expected["score"], abs=1e-6)
+    assert explanation.score == pytest.approx(expected["score"], abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("prediction", "others", "message"),
+    ("request_", "message"),
     [
-        ("a" * (LIMITS.characters + 1), ["b"], "wms: prediction: expected at most 20,000 characters, but got 20,001"),
-        ("a", ["b" * (LIMITS.characters + 1)], "wms: reference: expected at most 20,000 characters"),
-        ("a", ["b"] * (LIMITS.references + 1), "wms: references: expected 1 to 4 texts, but got 5"),
-        ("\ud800", ["b"], "expected valid Unicode"),
+        (
+            ("a" * (serve.CHARACTERS + 1), ["b"], {}),
+            r"predictions\[0\]: expected at most 5,000 characters, but got 5,001",
+        ),
+        (("a", ["b", "b" * 6000], {}), r"references\[1\]: expected at most 5,000 characters, but got 6,000"),
+        (("a", ["b"] * 5, {}), "wms: references: expected a list of 1 to 4 texts, but got 5"),
+        (("a", [], {}), "expected a list of 1 to 4 texts, but got 0"),
+        (("a", "b", {}), "expected a list of 1 to 4 texts, but got str"),
+        ((5, ["a"], {}), r"wms: predictions\[0\]: expected a text, but got int"),
+        (("a", [{"path": "/etc/passwd"}], {}), r"references\[0\]: expected a text, but got dict$"),
+        (("a", ["b"], [1]), "wms: options: expected names with values, but got list"),
+        (("a", ["b"], {"lang": {"x": [1]}}), "wms: lang: expected one of en, .*, but got dict"),
+        (("\ud800", ["b"], {}), "expected valid Unicode"),
     ],
 )
-def test_what_is_too_much_is_refused_with_a_message(prediction: str, others: list[str], message: str) -> None:
+def test_what_is_too_much_or_of_another_type_is_refused(request_: tuple[object, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        score_pair("wms", prediction, others, {})
+        serve.score_pair("wms", *request_)
 
 
-def uploaded(tmp_path: Path, name: str, content: str) -> str:
+# --- files ---
+
+
+def uploaded(tmp_path: Path, name: str, content: str | bytes) -> str:
     path = tmp_path / name
-    path.write_text(content, encoding="utf-8")
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
 
 
 def test_a_file_is_scored_as_the_function_scores_it(tmp_path: Path) -> None:
     rows = [{"prediction": "Snow <b>melts</b>.", "reference": ["Ice thaws."]}, {"prediction": "", "reference": "a"}]
-    run = FileRun.open("wms", uploaded(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), {})
-    answer = run.answer(list(run.examples()))
+    scored = serve.score_file("wms", uploaded(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), {})
     expected = movers.wms(["Snow <b>melts</b>.", ""], [["Ice thaws."], ["a"]])
-    table = list(csv.DictReader(io.StringIO(answer.csv)))
-    assert [float(row["score"]) for row in table] == expected["scores"]
+    table = list(csv.DictReader(io.StringIO(scored.csv)))
+    assert [float(row["score"]) for row in table] == expected["scores"] == scored.scores
     assert [row["empty"] for row in table] == ["0", "1"]
-    assert "1 empty" in answer.summary and answer.signature == expected["signature"]
+    assert "over 2 rows, 1 empty" in scored.summary and scored.signature == expected["signature"]
+
+
+def test_columns_can_be_named_and_idf_is_of_the_whole_file(tmp_path: Path) -> None:
+    path = uploaded(tmp_path, "a.csv", "x,y\nSnow melts,Ice thaws\nSnow fell,Rain fell\n")
+    scored = serve.score_file("wms", path, {"idf": "corpus"}, "x", " y ")
+    expected = movers.wms(["Snow melts", "Snow fell"], ["Ice thaws", "Rain fell"], idf="corpus")
+    assert scored.scores == expected["scores"]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-x", "@SUM(A1)", "\tx"])
+def test_the_csv_holds_no_formula(text: str, tmp_path: Path) -> None:
+    row = json.dumps({"prediction": text, "reference": "a"})
+    scored = serve.score_file("wms", uploaded(tmp_path, "a.jsonl", row), {})
+    assert list(csv.DictReader(io.StringIO(scored.csv)))[0]["prediction"] == "'" + text
+
+
+HEAD = "prediction,reference\n"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.jsonl", "{broken", r"a\.jsonl"),
-        ("a.csv", "prediction,other\na,b\n", "expected --reference-column to name a column"),
-        ("a.csv", "prediction,reference\n", "expected at least one row"),
-        ("a.bin", "\x00\x01", "expected JSONL, JSON, CSV, TSV or Parquet"),
-        ("a.csv", "prediction,reference\n" + "a,b\n" * (LIMITS.rows + 1), "expected at most 2,000 rows"),
-        ("a.csv", "prediction,reference\n" + "a" * (LIMITS.characters + 1) + ",b\n", "row 1: expected at most 20,000"),
+        ("a.csv", "prediction,other\na,b\n", "reference-column"),
+        ("a.csv", HEAD, "expected at least one row"),
+        ("a.txt", "a\n", "expected JSONL, JSON, CSV or TSV"),
+        ("a.parquet", "PAR1", "expected JSONL, JSON, CSV or TSV"),
+        ("a.csv", gzip.compress(HEAD.encode() + b"a" * 50_000_000), "uncompressed"),
+        ("a.csv", HEAD + "a,b\n" * (serve.FILE_ROWS + 1), "expected at most 2,000 rows, but got more"),
+        ("a.csv", HEAD + "a,b\n" + "a" * (serve.CHARACTERS + 1) + ",b\n", "row 2: expected at most 5,000 .* got 5,001"),
+        ("a.csv", "a" * (serve.FILE_BYTES + 1), "expected at most 1,000,000 bytes, but got more"),
     ],
 )
-def test_bad_files_are_refused_with_a_message_that_hides_the_servers_folders(
-    name: str, content: str, message: str, tmp_path: Path
+def test_bad_files_are_refused_without_the_servers_path(
+    name: str, content: str | bytes, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        FileRun.open("wms", uploaded(tmp_path, name, content), {})
+        serve.score_file("wms", uploaded(tmp_path, name, content), {})
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_the_page_sends_no_usage_data_and_deletes_files() -> None:
-    for page in (metric_page("wms"), all_metrics_page()):
-        assert page.analytics_enabled is False
-        assert page.delete_cache is not None
+def test_an_upload_is_deleted_whether_it_was_scored_or_refused(tmp_path: Path) -> None:
+    show = next(event.fn for event in serve.metric_page("wms").fns.values() if len(event.outputs) == 4)
+    defaults = [row.default for row in serve.form_rows("wms")]
+    for content, answer in ((HEAD + "Snow <b>melts</b>.,Ice thaws.\n", "over 1 rows"), ("no,columns\n1,2\n", "alert")):
+        folder = tmp_path / answer.split()[-1]
+        folder.mkdir()
+        shown = show(uploaded(folder, "rows.csv", content), "", None, *defaults)
+        assert answer in shown[0] and not folder.exists()
+    assert "expected a file, but got none" in show(None, "", "", *defaults)[0]
+    assert "upload it again" in show(str(tmp_path / "gone.csv"), "", "", *defaults)[0]
 
 
-def test_the_page_of_all_metrics_has_an_endpoint_for_each_and_no_other() -> None:
-    endpoints = all_metrics_page().get_api_info()["named_endpoints"]
-    assert sorted(endpoints) == sorted(f"/{name}" for name in METRICS)
+# --- over the network, which is loopback ---
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = serve.all_metrics_page(["wms", "moverscore"])
+    serve.launch(page, prevent_thread_lock=True, quiet=True)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Any:
+    from gradio_client import Client
+
+    return Client(address, verbose=False)
+
+
+def test_programs_get_what_the_function_returns(client: Any) -> None:
+    result = client.predict("Snow melts.", ["Ice thaws."], {"normalize": True}, api_name="/wms")
+    expected = movers.wms(["Snow melts."], ["Ice thaws."], normalize=True)
+    assert (result["score"], result["signature"]) == (expected["score"], expected["signature"])
+    assert [(flow["from"], flow["to"]) for flow in result["flows"]] == [("snow", "ice"), ("melts", "thaws")]
+
+
+def test_requests_at_once_get_their_own_answers(client: Any) -> None:
+    texts = ["Snow melts.", "Ice thaws.", "Shares fell.", "The court adjourned."]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        answers = list(
+            pool.map(lambda text: client.predict(text, ["Snow melts in spring."], {}, api_name="/moverscore"), texts)
+        )
+    expected = movers.moverscore(texts, ["Snow melts in spring."] * len(texts))["scores"]
+    assert [answer["score"] for answer in answers] == pytest.approx(expected, abs=1e-6)
+
+
+FILE = {"meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (("a" * 5_001, ["b"], {}), "expected at most 5,000 characters, but got 5,001"),
+        (("a", ["b"], {"model": "/etc/passwd"}), "wms: model: expected one of wordllama"),
+        (("a", ["b"], {"idf": "/etc/passwd"}), "wms: idf: expected one of none, corpus"),
+        (({"path": "http://127.0.0.1:9/", **FILE}, ["b"], {}), "expected an upload, but got an address"),
+        (("a", ["b"], {"lang": {"path": "https://example.org/x", **FILE}}), "but got an address"),
+        (({"path": "/etc/passwd", **FILE}, ["b"], {}), "expected an upload, but got another path"),
+    ],
+)
+def test_refusals_reach_programs_as_messages(address: str, data: tuple[object, ...], message: str) -> None:
+    url = f"{address}gradio_api/call/wms"
+    event = httpx.post(url, json={"data": data}).json()["event_id"]
+    answer = httpx.get(f"{url}/{event}", timeout=60).text
+    assert "event: error" in answer and message in answer
+
+
+def test_uploads_that_are_too_large_are_refused(address: str) -> None:
+    answer = httpx.post(f"{address}gradio_api/upload", files={"files": ("a.csv", b"a" * (serve.FILE_BYTES + 1))})
+    assert answer.status_code == 413
+
+
+def test_a_page_has_an_endpoint_per_metric_and_no_other_and_sends_no_usage_data() -> None:
+    page = serve.all_metrics_page()
+    assert sorted(page.get_api_info()["named_endpoints"]) == sorted(f"/{name}" for name in METRICS)
+    assert page.analytics_enabled is False
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_every_metric_has_examples_of_its_strength_and_its_weakness(name: str) -> None:
-    labels = [example.label.split(":")[0] for example in EXAMPLES[name]]
-    assert {"Strength", "Weakness"} <= set(labels)
+def test_every_metric_has_a_space_and_examples_of_its_strength_and_its_weakness(name: str) -> None:
+    space: dict[str, Any] = {"__name__": "app"}
+    exec((Path(movers.module_path(name)) / "app.py").read_text(), space)
+    assert list(space["demo"].get_api_info()["named_endpoints"]) == [f"/{name}"]
+    assert {"Strength", "Weakness"} <= {label.split(":")[0] for label, _, _ in about(name)["examples"]}

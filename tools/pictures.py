@@ -8,7 +8,7 @@ from pathlib import Path
 from movers.cli.demo import example
 from movers.paths import module_path
 from movers.pictures import Explanation, explain
-from movers.pictures.figures import image_of
+from movers.pictures.figures import image
 from movers.registry import METRICS
 
 __all__ = ["explanation_of", "small_png"]
@@ -46,8 +46,8 @@ def small_png(explanation: Explanation, colours: int = 48) -> bytes:
     from PIL import Image
 
     buffer = io.BytesIO()
-    image = Image.open(io.BytesIO(image_of(explanation.figure(), "png"))).convert("RGB")
-    image.quantize(colours).save(buffer, "png", optimize=True)
+    picture = Image.open(io.BytesIO(image(explanation.figure(), "png"))).convert("RGB")
+    picture.quantize(colours).save(buffer, "png", optimize=True)
     return buffer.getvalue()
 
 

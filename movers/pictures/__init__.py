@@ -1,11 +1,7 @@
-"""Plots of alignments as HTML, SVG and PNG.
-
-`explain` scores one prediction and returns an `Explanation`, which displays itself in notebooks.
-"""
+"""Pictures of alignments: which words, tokens or sentences were matched, and at what cost."""
 
 from __future__ import annotations
 
-from movers.pictures.explain import Explainer, explain
-from movers.pictures.model import Explanation
+from movers.pictures.explain import Explainer, Explanation, Report, explain, report
 
-__all__ = ["Explainer", "Explanation", "explain"]
+__all__ = ["Explainer", "Explanation", "Report", "explain", "report"]
