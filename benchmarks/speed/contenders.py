@@ -1,28 +1,32 @@
 """What `bench.py` measures: our metrics, what a user would pick instead, and the floor below which none can go.
 
-Every function here takes texts and returns a call without arguments; what happens before that call is not measured.
+Every function takes texts and returns a call without arguments; what happens before that call is not measured.
 """
 
 from __future__ import annotations
 
 import random
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import chaganty, judged, seconds
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import judged, minilm_folder, seconds  # noqa: E402, I001
 
 import movers
-from movers._pot.kernel import emd_kernel
-from movers.encoders.cache import VECTORS
-from movers.encoders.static import WordLlama
-from movers.registry import find_metric
+from movers.encoders import load_encoder
+from movers.scorer import Scorer
 from movers.texts import WordRules, split_sentences, stop_words
-from movers.threads import one_blas_thread, threaded_map
-from movers.transport import pairwise_distances
+from movers.transport import emd, pairwise_distances
 
 Call = Callable[[], object]
+Problem = tuple[Any, Any, Any]  # masses, masses, costs
 BATCHES = (8, 16, 32, 64)  # texts at a time; the floor is the fastest
 
 
@@ -37,7 +41,11 @@ class Pairs(NamedTuple):
 def summaries(count: int) -> Pairs:
     """Distinct pairs made of the judged summaries of Chaganty et al. 2018: in each text one sentence is exchanged."""
     draw = random.Random(1)
-    rows = [[split_sentences(text) for text in (row["candidate"], row["references"][0])] for row in chaganty()]
+    rows = [
+        [split_sentences(text) for text in (row["candidate"], row["references"][0])]
+        for row in judged("chaganty18_cnndm")
+        if not row["is_reference"] and row["scores"]["overall"] is not None
+    ]
     rows = [sides for sides in rows if all(sides)]
     pool = [sentence for sides in rows for side in sides for sentence in side]
 
@@ -55,7 +63,7 @@ def translations(count: int) -> Pairs:
     return Pairs([row["candidate"] for row in rows], [row["references"][0] for row in rows])
 
 
-# --- static vectors --------------------------------------------------------------------------------------------------
+# --- static vectors ---
 
 
 def wms(pairs: Pairs, **options: Any) -> Call:
@@ -63,66 +71,78 @@ def wms(pairs: Pairs, **options: Any) -> Call:
     return lambda: movers.wms(*pairs, progress=False, **options)
 
 
-def transport_problems(pairs: Pairs) -> list[tuple[Any, Any, Any]]:
-    """Masses and costs as `wms` has them."""
-    spec = find_metric("wms")
-    metric = spec.build(spec.parse({}))
-    texts = list(dict.fromkeys([*pairs.predictions, *pairs.references]))
-    bags: Any = {texts[index]: found.bag for index, found in metric.read(texts)}
-    with one_blas_thread():
-        return [
-            (bags[a].masses, bags[b].masses, pairwise_distances(bags[a].units.vectors(), bags[b].units.vectors()))
-            for a, b in zip(*pairs, strict=True)
-            if bags[a] is not None and bags[b] is not None
-        ]
+def _vocabulary(pairs: Pairs) -> tuple[list[tuple[list[str], list[str]]], list[str], Any]:
+    """Words of every pair as `wms` takes them, all words, and their vectors."""
+    rules = WordRules(stop_words("english"), keep_numbers=True)
+    tokens = [[rules.words(text) for text in side] for side in pairs]
+    words = list(dict.fromkeys(word for side in tokens for text in side for word in text))
+    vectors, _ = load_encoder("wordllama").vectors(words)
+    return list(zip(*tokens, strict=True)), words, vectors
 
 
-def kernel(problems: list[tuple[Any, Any, Any]], threads: int) -> Call:
+def transport_problems(pairs: Pairs) -> list[Problem]:
+    """Masses and costs of `wms`, computed from words and vectors."""
+    documents, words, vectors = _vocabulary(pairs)
+    places = {word: place for place, word in enumerate(words)}
+    problems = []
+    for sides in documents:
+        counts = [Counter(words) for words in sides]
+        if all(counts):
+            masses = [np.array([*count.values()], float) / sum(count.values()) for count in counts]
+            rows = [vectors[[places[word] for word in count]] for count in counts]
+            problems.append((*masses, pairwise_distances(*rows)))
+    return problems
+
+
+def kernel(problems: list[Problem], threads: int) -> Call:
     """The floor: nothing but the solver, on ready masses and costs."""
-    solve = emd_kernel()
-    return lambda: list(threaded_map(lambda problem: solve(*problem)[1], problems, threads))
+
+    def solve(part: list[Problem]) -> None:
+        for problem in part:
+            emd(*problem)
+
+    def run() -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(solve, [problems[begin::threads] for begin in range(threads)]))
+
+    return run
 
 
-def pot(problems: list[tuple[Any, Any, Any]]) -> Call:
+def pot(problems: list[Problem]) -> Call:
     """`ot.emd2`, pair by pair."""
     import ot
 
     return lambda: [ot.emd2(*problem) for problem in problems]
 
 
-def gensim(pairs: Pairs) -> Call:
+def gensim(pairs: Pairs) -> Callable[[], list[float]]:
     """`KeyedVectors.wmdistance` on ready token lists and the same vectors, warmed: its first call imports POT."""
     from gensim.models import KeyedVectors
 
-    rules = WordRules(stop_words("english"), keep_numbers=True)
-    tokens = [[rules.words(text) for text in side] for side in pairs]
-    vocabulary = list(dict.fromkeys(word for side in tokens for words in side for word in words))
-    vectors, _ = WordLlama().vectors(vocabulary)
+    documents, words, vectors = _vocabulary(pairs)
     peer = KeyedVectors(vector_size=vectors.shape[1])
-    peer.add_vectors(vocabulary, vectors)
-    documents = list(zip(*tokens, strict=True))
+    peer.add_vectors(words, vectors)
     peer.wmdistance(*documents[0], norm=False)
     return lambda: [peer.wmdistance(a, b, norm=False) for a, b in documents]
 
 
 def largest_difference(pairs: Pairs) -> float:
-    """Between our distances and gensim's, which leaves out that a text may have no words."""
+    """Between our distances and gensim's, where both texts have words."""
     ours, theirs = movers.wms(*pairs)["distances"], gensim(pairs)()
-    assert isinstance(theirs, list)
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True) if a is not None and np.isfinite(b))
 
 
-# --- contextual vectors ----------------------------------------------------------------------------------------------
+# --- contextual vectors ---
 
 
 def contextual(name: str, pairs: Pairs) -> Call:
     """One of our metrics, with nothing in the cache."""
-    function = getattr(movers, name)
-    function(*pairs.first(32))
+    scorer = Scorer(name, progress=False)
+    scorer.score(*pairs.first(32))
 
     def run() -> None:
-        VECTORS.clear()
-        function(*pairs, progress=False)
+        scorer.forget()
+        scorer.score(*pairs)
 
     return run
 
@@ -131,10 +151,7 @@ def contextual(name: str, pairs: Pairs) -> Call:
 def _bare_encoder() -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
-    from movers.encoders.embedded import minilm_folder
-
-    folder = str(minilm_folder())
-    return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    return AutoModel.from_pretrained(minilm_folder()).eval(), AutoTokenizer.from_pretrained(minilm_folder())
 
 
 def encoder(texts: Sequence[str], size: int) -> Call:
@@ -143,13 +160,8 @@ def encoder(texts: Sequence[str], size: int) -> Call:
 
     model, tokenizer = _bare_encoder()
     ids = sorted((tokenizer(text, truncation=False)["input_ids"] for text in dict.fromkeys(texts)), key=len)
-    batches = []
-    for begin in range(0, len(ids), size):
-        part = ids[begin : begin + size]
-        width = max(map(len, part))
-        padded = torch.tensor([row + [0] * (width - len(row)) for row in part])
-        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in part])
-        batches.append({"input_ids": padded, "attention_mask": mask})
+    parts = [ids[begin : begin + size] for begin in range(0, len(ids), size)]
+    batches = [tokenizer.pad({"input_ids": part}, return_tensors="pt") for part in parts]
 
     def run() -> None:
         with torch.inference_mode():
@@ -170,9 +182,7 @@ def bert_score(pairs: Pairs) -> Call:
     """The `bert-score` package, loaded beforehand."""
     from bert_score import BERTScorer
 
-    from movers.encoders.embedded import minilm_folder
-
-    scorer = BERTScorer(model_type=str(minilm_folder()), num_layers=6, batch_size=64)
+    scorer = BERTScorer(model_type=minilm_folder(), num_layers=6, batch_size=64)
     scorer.score(*pairs.first(32))
     return lambda: scorer.score(*pairs)
 
@@ -181,9 +191,7 @@ def torchmetrics(pairs: Pairs) -> Call:
     """torchmetrics' BERTScore, loaded beforehand."""
     from torchmetrics.text.bert import BERTScore
 
-    from movers.encoders.embedded import minilm_folder
-
-    scorer = BERTScore(str(minilm_folder()), num_layers=6, batch_size=64, truncation=True)
+    scorer = BERTScore(minilm_folder(), num_layers=6, batch_size=64, truncation=True)
 
     def run() -> None:
         scorer.reset()
