@@ -27,10 +27,11 @@ def main() -> None:
     predictions = [row["prediction"] for row in rows]
     references = [row["reference"] for row in rows]
     values = {}
+    model = minilm_folder()
     for layer in LAYERS:
         for idf in (False, True):
             parts = bert_score.score(
-                predictions, references, model_type=minilm_folder(), num_layers=layer, idf=idf, batch_size=16, nthreads=1
+                predictions, references, model_type=model, num_layers=layer, idf=idf, batch_size=16, nthreads=1
             )
             values[f"layer {layer}, idf {'on' if idf else 'off'}"] = {
                 name: [round(float(value), 7) for value in part]
