@@ -52,8 +52,12 @@ def data_folder() -> Path:
 
 
 def judged(name: str, decode: bool = False) -> list[dict[str, Any]]:
-    """Rows of `$MOVERS_DATA/human/<name>.jsonl.gz`; `decode` turns HTML entities of the texts into characters."""
-    with gzip.open(data_folder() / "human" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+    """Rows of human/<name>.jsonl.gz in MOVERS_DATA, or in data/ where `make data` puts it.
+
+    `decode` turns HTML entities of the texts into characters.
+    """
+    path = data_folder() / "human" / f"{name}.jsonl.gz"
+    with gzip.open(path if path.is_file() else f"data/human/{name}.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     if decode:
         for row in rows:
@@ -94,11 +98,7 @@ def save_results(suite: Path, table: str, rows: Mapping[str, Mapping[str, object
     """Put rows into a table of `results.csv`, replacing those of the same name, and write RESULTS.md anew."""
     tables = read_results(suite)
     for name, cells in rows.items():
-        values = {
-            column: str(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
-            for column, value in cells.items()
-        }
-        tables.setdefault(table, {})[name] = values
+        tables.setdefault(table, {})[name] = {column: str(value) for column, value in cells.items()}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["table", "row", "column", "value"])
