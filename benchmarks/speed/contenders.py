@@ -76,7 +76,7 @@ def _vocabulary(pairs: Pairs) -> tuple[list[tuple[list[str], list[str]]], list[s
     rules = WordRules(stop_words("english"), keep_numbers=True)
     tokens = [[rules.words(text) for text in side] for side in pairs]
     words = list(dict.fromkeys(word for side in tokens for text in side for word in text))
-    vectors, _ = load_encoder("wordllama").vectors(words)
+    vectors, _ = load_encoder("wordllama").vectors(words)  # type: ignore[union-attr]
     return list(zip(*tokens, strict=True)), words, vectors
 
 
@@ -84,13 +84,13 @@ def transport_problems(pairs: Pairs) -> list[Problem]:
     """Masses and costs of `wms`, computed from words and vectors."""
     documents, words, vectors = _vocabulary(pairs)
     places = {word: place for place, word in enumerate(words)}
-    problems = []
+    problems: list[Problem] = []
     for sides in documents:
         counts = [Counter(words) for words in sides]
         if all(counts):
             masses = [np.array([*count.values()], float) / sum(count.values()) for count in counts]
             rows = [vectors[[places[word] for word in count]] for count in counts]
-            problems.append((*masses, pairwise_distances(*rows)))
+            problems.append((masses[0], masses[1], pairwise_distances(*rows)))
     return problems
 
 
