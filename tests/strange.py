@@ -1,4 +1,4 @@
-"""Texts that break programs, and every public entry to put them into: for tests and for benchmarks/fuzz.py.
+"""Texts that break programs, and every public entry to put them into: for tests and for tools/qa/fuzz.py.
 
 What an entry returns must be finite and within the documented range, or it must refuse with an `InputError`.
 """
@@ -113,7 +113,6 @@ def text(draw: Draw) -> tuple[str, str]:
 # What must come out
 
 _LOW = {"wms": 0.0, "sms": 0.0, "swms": 0.0, "moverscore": -3.0, "reference_free_summary_quality": 0.0}
-_CUT = ("empty", "unfiltered", "unknown", "truncated")
 
 
 def check_numbers(metric: str, values: Sequence[object], count: int, low: float | None = None) -> None:
@@ -149,7 +148,7 @@ def tiny_encoder() -> ContextualEncoder:
 _CHOICES: dict[str, list[dict[str, object]]] = {
     "clark": [{}, {"stopwords": None}, {"distance": "cosine"}, {"oov": "match"}, {"normalize": True}, {"oov": "zero"},
               {"lowercase": False}, {"punctuation": False}, {"lang": "ja"}, {"weights": "uniform"}, {"weights": "norm"},
-              {"temperature": 1.0}, {"multi_ref": "mean"}, {"unescape": True}, {"preset": "paper"}, {"idf": "corpus"}],
+              {"temperature": 1.0}, {"multi_ref": "mean"}, {"preset": "paper"}, {"idf": "corpus"}],
     "moverscore": [{}, {"alignment": "hard"}, {"n_gram": 2}, {"stopwords": "english"}, {"special_tokens": False},
                    {"punctuation": False}, {"truncation": "cut"}, {"idf": "corpus", "weights": "idf"}],
     "bertscore": [{}, {"alignment": "greedy"}, {"weights": "norm"}, {"truncation": "cut"}, {"multi_ref": "mean"}],

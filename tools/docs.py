@@ -19,10 +19,8 @@ from movers.registry import METRICS
 __all__ = ["notebook_cells", "notebook_page", "site_pages", "write_sources"]
 
 CHECKOUT = Path(__file__).parents[1]
-_RESULTS = {
-    "results/agreement.md": "benchmarks/agreement/RESULTS.md",
-    "results/quality.md": "benchmarks/quality/RESULTS.md",
-}
+_SUITES = ("agreement", "quality", "rewards", "settings", "speed")
+_RESULTS = {f"results/{suite}.md": f"benchmarks/{suite}/RESULTS.md" for suite in _SUITES}
 _SETTINGS = """
 site_name: movers
 docs_dir: {docs}
@@ -68,11 +66,11 @@ def site_pages(checkout: Path = CHECKOUT) -> dict[str, tuple[Path, str]]:
     pages = {"index.md": checkout / "README.md", "choosing.md": checkout / "docs" / "choosing.md"}
     pages |= {f"metrics/{name}.md": checkout / "metrics" / name / "README.md" for name in METRICS}
     pages |= {page: checkout / file for page, file in _RESULTS.items()}
-    found = {page: (file, file.read_text(encoding="utf-8")) for page, file in pages.items()}
+    contents = {page: (file, file.read_text(encoding="utf-8")) for page, file in pages.items()}
     notebook = checkout / "docs" / "tutorial.ipynb"
-    found["tutorial.md"] = (notebook, notebook_page(notebook))
-    found["api.md"] = (Path(movers.__file__), _api())
-    return found
+    contents["tutorial.md"] = (notebook, notebook_page(notebook))
+    contents["api.md"] = (Path(movers.__file__), _api())
+    return contents
 
 
 def _api() -> str:
@@ -89,10 +87,10 @@ def write_sources(target: Path, checkout: Path = CHECKOUT) -> None:
         text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
         depth = "../" * page.count("/")
 
-        def link(found: re.Match[str], file: Path = file, depth: str = depth) -> str:
-            mark, words, address = found.groups()
+        def link(match: re.Match[str], file: Path = file, depth: str = depth) -> str:
+            mark, words, address = match.groups()
             if "://" in address or address.startswith("#"):
-                return found[0]
+                return match[0]
             place = (file.parent / address.partition("#")[0]).resolve()
             if mark and place.is_file():
                 name = f"{place.parent.name}-{place.name}"

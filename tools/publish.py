@@ -85,27 +85,10 @@ def publish(
     checkout: Path = CHECKOUT,
     api: HfApi | None = None,
 ) -> str:
-    """Create the Space `<org>/<name>`, or update it, and upload the metric's files.
+    """Create the Space `<org>/<name>`, or update it, and upload the metric's files; returns its id for `evaluate.load`.
 
-    Parameters
-    ----------
-    name : str
-        Which metric.
-    org : str
-        User or organisation that owns the Space.
-    package : str
-        How pip installs movers: `movers==0.1.0`, or an address.
-    private : bool
-        Whether a new Space is private.
-    checkout : path
-        Folder that contains `metrics/<name>`.
-    api : HfApi, optional
-        Client of the Hub; by default one with the token of `hf auth login` or `HF_TOKEN`.
-
-    Returns
-    -------
-    str
-        Id of the Space, for `evaluate.load`.
+    `package` is how pip installs movers (`movers==0.2.0`, or an address), `checkout` the folder that contains
+    `metrics/<name>`, `api` a client of the Hub (by default one with the token of `hf auth login` or `HF_TOKEN`).
     """
     from huggingface_hub import HfApi
 
@@ -132,18 +115,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--dry-run", metavar="FOLDER", type=Path, help="write the Spaces there and upload nothing")
     parser.add_argument("--private", action="store_true", help="make new Spaces private")
-    given = parser.parse_args(arguments)
-    names = given.names or list(METRICS)
+    options = parser.parse_args(arguments)
+    names = options.names or list(METRICS)
     try:
         for name in names:  # before the first upload, so that a typo publishes nothing
-            space_files(name, given.package)
+            space_files(name, options.package)
     except InputError as error:
         sys.exit(str(error))
-    for name in names if given.dry_run is not None else []:
-        write_space(given.dry_run / given.org / name, space_files(name, given.package))
-        print(f"wrote {given.dry_run / given.org / name}")
-    for name in names if given.dry_run is None else []:
-        print(f"published {publish(name, given.org, given.package, private=given.private)}")
+    for name in names:
+        if options.dry_run is None:
+            print(f"published {publish(name, options.org, options.package, private=options.private)}")
+        else:
+            write_space(options.dry_run / options.org / name, space_files(name, options.package))
+            print(f"wrote {options.dry_run / options.org / name}")
 
 
 if __name__ == "__main__":

@@ -37,10 +37,10 @@ def normalised(archive: bytes, epoch: int) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(archive)) as source, tarfile.open(fileobj=content, mode="w") as target:
         for member in sorted(source.getmembers(), key=lambda member: member.name):
-            kept = tarfile.TarInfo(member.name)
-            kept.type, kept.size, kept.mtime = member.type, member.size, epoch
-            kept.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
-            target.addfile(kept, source.extractfile(member) if member.isfile() else None)
+            entry = tarfile.TarInfo(member.name)
+            entry.type, entry.size, entry.mtime = member.type, member.size, epoch
+            entry.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            target.addfile(entry, source.extractfile(member) if member.isfile() else None)
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=epoch) as file:
         file.write(content.getvalue())
@@ -56,8 +56,8 @@ def build(ref: str, folder: Path) -> dict[str, bytes]:
         target = folder / kind
         command = [sys.executable, "-m", "build", "--no-isolation", f"--{kind}", "--outdir", str(target), str(source)]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, umask=0o022)
-        (found,) = target.iterdir()
-        return found.name, found.read_bytes()
+        (archive,) = target.iterdir()
+        return archive.name, archive.read_bytes()
 
     unpack(git("-c", "tar.umask=0022", "archive", ref), folder / "source")
     sdist, raw = run("sdist", folder / "source")
@@ -71,20 +71,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--ref", help="what to build (default: the tag of the commit that is checked out)")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder to write to (default: dist)")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        ref = given.ref or git("describe", "--tags", "--exact-match").decode().strip()
+        ref = options.ref or git("describe", "--tags", "--exact-match").decode().strip()
     except subprocess.CalledProcessError:
         sys.exit("release: the commit that is checked out has no tag; name one with --ref")
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         first, second = build(ref, Path(one)), build(ref, Path(other))
     if first != second:
         sys.exit(f"release: two builds of {ref} differ: {[name for name in first if first[name] != second.get(name)]}")
-    shutil.rmtree(given.out, ignore_errors=True)
-    given.out.mkdir(parents=True)
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
     for name, content in first.items():
-        (given.out / name).write_bytes(content)
-        print(f"{hashlib.sha256(content).hexdigest()}  {given.out / name}")
+        (options.out / name).write_bytes(content)
+        print(f"{hashlib.sha256(content).hexdigest()}  {options.out / name}")
     print(f"two builds of {ref} are equal, byte for byte")
     return 0
 

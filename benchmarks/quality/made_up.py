@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from quality_common import Library, data_folder, save
 
-from movers.quality.aspects import ASPECTS
 from movers.quality.data import Pair, read_pairs
 from movers.quality.facts import read_words
 from movers.quality.faults import split_tokens
@@ -129,32 +128,38 @@ def make_cases(pairs: list[Pair]) -> list[tuple[str, Pair, str]]:
 
 
 def share_won(library: Library, cases: list[tuple[str, Pair, str]], lm: LanguageModel | None) -> dict[str, Any]:
-    """For each kind of fault, how often the true summary is above the faulty one, by score and aspect."""
-    found: dict[str, list[dict[str, float]]] = {kind: [] for kind in FAULTS}
-    of_document: dict[str, list[tuple[str, Pair, str]]] = {}
+    """For each kind of fault, how often the true summary is above the faulty one, by its aspect and by the score."""
+    won: dict[str, list[tuple[float, float]]] = {kind: [] for kind in FAULTS}
+    by_document: dict[str, list[tuple[str, Pair, str]]] = {}
     for case in cases:
-        of_document.setdefault(case[1].document, []).append(case)
-    for document, own in of_document.items():
+        by_document.setdefault(case[1].document, []).append(case)
+    for document, own in by_document.items():
         source = library.get(document)
         texts = list(dict.fromkeys([own[0][1].summary, *(fault for *_, fault in own)]))
         pairs = [(library.get(text), source) for text in texts]
         likelihoods = None if lm is None else pair_likelihoods(lm, pairs)
         results = dict(zip(texts, compare_vectors(load_model(), pairs, likelihoods=likelihoods), strict=True))
         for kind, pair, fault in own:
-            both = [{"score": one.score, **one.parts} for one in (results[pair.summary], results[fault])]
-            found[kind].append({name: (both[0][name] > both[1][name]) + 0.5 * (both[0][name] == both[1][name])
-                                for name in ("score", *ASPECTS)})  # fmt: skip
+            true, false = ({"score": one.score, **one.parts} for one in (results[pair.summary], results[fault]))
+            outcome = [
+                (true[name] > false[name]) + 0.5 * (true[name] == false[name]) for name in (FAULTS[kind], "score")
+            ]
+            won[kind].append((outcome[0], outcome[1]))
     return {
-        kind: {"cases": len(won), **{name: float(np.mean([one[name] for one in won])) for name in won[0]}}
-        for kind, won in found.items()
-        if won
+        kind: {
+            "aspect": FAULTS[kind],
+            "by the aspect": float(np.mean([one[0] for one in shares])),
+            "by the score": float(np.mean([one[1] for one in shares])),
+            "pairs": len(shares),
+        }
+        for kind, shares in won.items()
+        if shares
     }
 
 
 def main() -> None:
-    count, named = int(sys.argv[1]) if len(sys.argv) > 1 else 40, sys.argv[2:] == ["lm"]
-    library, lm = Library(), load_lm(SMALL, "cpu", "bfloat16") if named else None
-    table: dict[str, dict[str, Any]] = {}
+    count, with_lm = int(sys.argv[1]) if len(sys.argv) > 1 else 40, sys.argv[2:] == ["lm"]
+    library, lm = Library(), load_lm(SMALL, "cpu", "bfloat16") if with_lm else None
     for corpus in CORPORA[:1] if lm else CORPORA:
         rows = read_pairs(str(data_folder() / "corpora" / f"{corpus}.jsonl.gz"))[-count:]
         pairs = []
@@ -163,10 +168,11 @@ def main() -> None:
             pairs.append(Pair(row.document, " ".join(summary), document, summary))
         cases = make_cases(pairs)
         library.add(text for _, pair, fault in cases for text in (pair.document, pair.summary, fault))
-        table[corpus] = share_won(library, cases, None)
-        if lm is not None:
-            table[f"{corpus}, with lm"] = share_won(library, cases, lm)
-    save("made_up_lm" if lm else "made_up", {"model": load_model().identity, "aspect": FAULTS, "table": table})
+        if lm is None:
+            save(f"made-up faults, {corpus}", share_won(library, cases, None))
+            continue
+        for table, model in (("the same cases, without", None), ("with a language model", lm)):
+            save(f"made-up faults, {corpus}, {table}", share_won(library, cases, model))
 
 
 if __name__ == "__main__":

@@ -3,22 +3,21 @@
     MOVERS_DATA=… python benchmarks/quality/paper.py [table ...] [--only TEXT]
 
 Every model is trained by `movers.quality.training.train` with the paper's settings (one negative sample per document,
-of a mix all four; RMSProp, patience 3, split 80/10/10 by document) and measured on the test side. Sizes are written
-into the result. Finished models are kept and rows that were measured stay, so that an interrupted run goes on; `--only`
-takes the rows whose name has that text. The paper's TAC 2010 is not free: Tables 5 to 8 are on SummEval.
+of a mix all four; RMSProp, patience 3, split 80/10/10 by document) and measured on the test side. Finished
+models are kept, so that an interrupted run goes on; `--only` takes the rows whose name contains that text. The paper's
+TAC 2010 is not free: Tables 5 to 8 are on SummEval.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
-from quality_common import RESULTS, Library, data_folder, judged, save, score_pairs, work_folder
+from quality_common import WORK, Library, data_folder, judged, save, score_pairs
 from rouge import rouge_n, rouge_w, stems
 from scipy.stats import pearsonr, spearmanr
 
@@ -64,15 +63,15 @@ def corpus(domain: str, limit: int | None = None) -> list[Pair]:
 
 def trained(name: str, data: list[Pair], settings: dict[str, Any]) -> QualityModel:
     """The model of that name: trained now, or found from an earlier run with the same data and options."""
-    folder = work_folder() / "models" / name.replace(" ", "-").replace(",", "").replace("(", "").replace(")", "")
+    folder = WORK / "models" / name.replace(" ", "-").replace(",", "").replace("(", "").replace(")", "")
     options = TrainingOptions(**settings)
     try:
-        return train(data, folder, options, vectors=work_folder() / "vectors")
+        return train(data, folder, options, vectors=WORK / "vectors")
     except ValueError as error:
         if "output" not in str(error):
             raise
         shutil.rmtree(folder)
-        return train(data, folder, options, vectors=work_folder() / "vectors")
+        return train(data, folder, options, vectors=WORK / "vectors")
 
 
 def designed(design: str, domain: str, kind: str) -> QualityModel:
@@ -82,26 +81,18 @@ def designed(design: str, domain: str, kind: str) -> QualityModel:
     return trained(f"{domain}-{design}-{kind}", corpus(domain, size), settings | how)
 
 
-def earlier(name: str) -> dict[str, Any]:
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text())["result"] if path.is_file() else {}
-
-
 def designs(name: str, kinds: Sequence[str], figure: str, only: str) -> None:
     """Test figures of every design and domain, one model for each kind of negatives."""
-    table = earlier(name)
     for domain in ("news", "science"):
         for design in DESIGNS:
-            row: dict[str, Any] = {"domain": domain}
+            row: dict[str, Any] = {}
             if only not in (title := f"{domain}: {design}"):
                 continue
             for kind in kinds:
                 model = designed(design, domain, kind)
-                row[kind] = model.record["test"].get(figure, float("nan"))
                 row |= {"documents": model.record["data"]["documents"], "parameters": model.record["parameters"]}
-                print(title, kind, row[kind], flush=True)
-            table[title] = row
-            save(name, {"result": table})  # what is there so far, should the run be stopped
+                row[kind] = model.record["test"].get(figure, float("nan"))
+            save(name, {title: row})  # each row at once, should the run be stopped
 
 
 def cross_pairs(domain: str, size: int | None) -> list[tuple[str, Any]]:
@@ -127,40 +118,35 @@ def accuracy(model: QualityModel, items: list[tuple[str, Any]]) -> float:
 
 def domains(only: str) -> None:
     """Accuracy on cross pairs of models trained on one domain and tested on another (Table 3)."""
-    table = earlier("table3")
     for design in (MAIN, MINILM, CROSS, TUNED):
         # of as many documents as it is trained on: the test side of all may hold some of its training side
         tests = {domain: cross_pairs(domain, DESIGNS[design][0]) for domain in DOMAINS}
         for source in DOMAINS:
             if only in (title := f"{design}, trained on {source}"):
                 model = designed(design, source, "cross")
-                table[title] = {target: accuracy(model, items) for target, items in tests.items()}
-                print(title, table[title], flush=True)
-                save("table3", {"result": table})
+                save("other domains", {title: {target: accuracy(model, items) for target, items in tests.items()}})
 
 
 def sizes(only: str) -> None:
     """Accuracy on news after training on more and more documents, of news and of science (Table 4)."""
-    table = earlier("table4")
     held = cross_pairs("news", None)
     tested = {document for document, _ in held}
     for design, source in product((MAIN, MINILM), ("news", "science")):
         rest = [pair for pair in corpus(source) if pair.document not in tested]
         rest = [rest[place] for place in np.random.default_rng(0).permutation(len(rest))]
-        for count in (300, 1000, 2500):
-            if only in (title := f"{design}, trained on {source}"):
+        if only in (title := f"{design}, trained on {source}"):
+            row = {}
+            for count in (300, 1000, 2500):
                 name, settings = f"size-{design}-{source}-{count}", DESIGNS[design][1] | {"negatives": "cross"}
-                table.setdefault(title, {})[str(count)] = accuracy(trained(name, rest[:count], settings), held)
-                print(title, count, table[title], flush=True)
-                save("table4", {"result": table})
+                row[f"{count:,}"] = accuracy(trained(name, rest[:count], settings), held)
+            save("training sizes", {title: row})
 
 
-def _correlations(rows: list[dict[str, Any]], scores: Sequence[float]) -> dict[str, dict[str, float]]:
-    people = {column: [row["scores"][column] for row in rows] for column in rows[0]["scores"]}
-    measures = {"pearson": pearsonr, "spearman": spearmanr}
+def _correlations(rows: list[dict[str, Any]], scores: Sequence[float]) -> dict[str, float]:
     return {
-        name: {column: float(measure(scores, values).statistic) for column, values in people.items()}
-        for name, measure in measures.items()
+        f"{column}, {name}": float(measure(scores, [row["scores"][column] for row in rows]).statistic)
+        for column in rows[0]["scores"]
+        for name, measure in (("Pearson", pearsonr), ("Spearman", spearmanr))
     }
 
 
@@ -172,16 +158,15 @@ def _models(only: str) -> Iterator[tuple[str, QualityModel]]:
 
 def people(only: str) -> None:
     """Correlation with the judgements of SummEval, all rows together, by kind of samples (Tables 5 and 6)."""
-    table, rows = earlier("table5"), judged("summeval")
+    rows = judged("summeval")
     summaries, sources = [row["candidate"] for row in rows], [row["source"] for row in rows]
     for title, model in _models(only):
-        table[title] = _correlations(rows, scores_of(model, summaries, sources))
-        save("table5", {"result": table})
+        save("kinds of samples", {title: _correlations(rows, scores_of(model, summaries, sources))})
 
 
 def rouges(only: str) -> None:
     """The same beside ROUGE against the article's own highlights (Tables 7 and 8)."""
-    table, rows = earlier("table7"), judged("summeval")
+    rows = judged("summeval")
     pairs = [(stems(row["candidate"]), stems(row["references"][0])) for row in rows]
     for name, measure in {
         "ROUGE-1": lambda a, b: rouge_n(a, b, 1),
@@ -191,23 +176,19 @@ def rouges(only: str) -> None:
     }.items():
         if only in name:
             values = [measure(*pair) for pair in pairs]
-            for place, part in enumerate("PRF"):
-                table[f"{name} {part}"] = _correlations(rows, [value[place] for value in values])
-            save("table7", {"result": table})
-    ours = "the shipped score"
-    if only in ours:
+            parts = {f"{name} {part}": [value[place] for value in values] for place, part in enumerate("PRF")}
+            save("ROUGE", {title: _correlations(rows, scores) for title, scores in parts.items()})
+    if only in (ours := "the shipped score"):
         library = Library()
         texts = [(row["source"], row["candidate"]) for row in rows]
         library.add(text for pair in texts for text in pair)
-        table = {ours: _correlations(rows, score_pairs(load_model(), library, texts)), **table}
-    save("table7", {"result": table})
+        save("ROUGE", {ours: _correlations(rows, score_pairs(load_model(), library, texts))})
 
 
 def shipped(only: str) -> None:
     """The shipped model on documents that it has not seen: rows of the corpora that its record leaves out."""
     model = load_model()
     library = Library()
-    result: dict[str, Any] = {}
     for name, limit in (
         ("train_cnndm", None),
         ("train_bbc_lead", 60),
@@ -219,29 +200,27 @@ def shipped(only: str) -> None:
             data = [data[row] for row in split_rows(data, int(str(model.record["options"]["seed"])))["test"]]
         pairs = split_pairs(data, "en")
         rows = {"train": list(range(len(pairs))), "validation": [], "test": []}
-        figures: dict[str, float] = {}
+        figures: dict[str, float] = {"documents": len(data)}
         for negatives, fakes in (("cross", 5), ("mix", 8)):
             options = TrainingOptions(negatives=negatives, fakes=fakes, seed=77)  # type: ignore[arg-type]
             samples = draw_samples(pairs, rows, options)["train"]
             library.add(text for sample in samples for text in (pairs[sample.row].document, sample.summary))
             scores = score_pairs(model, library, [(pairs[s.row].document, s.summary) for s in samples])
-            found = evaluate_samples(scores, samples)
+            measured = evaluate_samples(scores, samples)
             if negatives == "mix":
-                figures |= {key: value for key, value in found.items() if key.endswith("_pearson")}
+                figures |= {kind: measured[f"{kind}_pearson"] for kind in ("mutation", "add", "delete", "replace")}
                 continue
-            figures["cross_accuracy"] = found["cross_accuracy"]
+            figures["accuracy"] = measured["cross_accuracy"]
             own = {s.row: score for s, score in zip(samples, scores, strict=True) if s.kind == "original"}
             crossed = [(s.row, score) for s, score in zip(samples, scores, strict=True) if s.kind == "cross"]
-            figures["own_above_cross"] = float(np.mean([own[row] > score for row, score in crossed]))
-        result[name] = {"documents": len(data), **figures}
-        print(name, result[name], flush=True)
-        save("shipped", {"result": {"model": model.identity, "table": result}})
+            figures["own above cross"] = float(np.mean([own[row] > score for row, score in crossed]))
+        save("shipped model", {name: figures})
 
 
 TABLES = {
-    "table1": lambda only: designs("table1", ("cross",), "cross_accuracy", only),
+    "table1": lambda only: designs("cross pairs", ("cross",), "cross_accuracy", only),
     # over originals and fakes together, as in the paper
-    "table2": lambda only: designs("table2", ("add", "delete", "replace"), "pearson", only),
+    "table2": lambda only: designs("mutations", ("add", "delete", "replace"), "pearson", only),
     "table3": domains,
     "table4": sizes,
     "table5": people,
@@ -254,9 +233,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="all if none is named")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name has this text")
-    given = parser.parse_args()
-    for name in given.tables or TABLES:
-        TABLES[name](given.only)
+    arguments = parser.parse_args()
+    for name in arguments.tables or TABLES:
+        TABLES[name](arguments.only)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from quality_common import data_folder, work_folder
+from quality_common import WORK, data_folder
 
 import movers.quality
 from movers.quality.data import read_pairs
@@ -49,8 +49,8 @@ def ship(name: str) -> None:
     count, documents, options = MODELS[name]
     sources = SOURCES[:count]
     data = read_pairs([str(data_folder() / "corpora" / source["name"]) for source in sources], limit=documents)
-    output = work_folder() / name
-    model = train(data, output, options, sources=sources, vectors=work_folder() / "vectors", progress=True)
+    output = WORK / name
+    model = train(data, output, options, sources=sources, vectors=WORK / "vectors", progress=True)
     home = Path(movers.quality.__file__).parent / name
     home.mkdir(exist_ok=True)
     for path in output.iterdir():

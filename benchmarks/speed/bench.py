@@ -1,0 +1,290 @@
+"""Our metrics beside what a user would pick instead, and beside the floor; how time and memory grow. `make bench`.
+
+    MOVERS_DATA=… python benchmarks/speed/bench.py [wms contextual growth startup scale] [--quick]
+
+Without a part all are run; each writes its tables into results.csv and RESULTS.md. `--quick` measures little and
+writes nothing. All contenders of a part run one after the other in every repeat; ratios are taken within a repeat.
+Beside wall-clock time stands processor time of the process and its children, which a busy machine changes less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import contenders
+import psutil  # type: ignore[import-untyped]
+import scale
+import startup
+from common import machine, made_up, markdown, save_results
+
+SUITE = Path(__file__).parent
+PACKAGES = ("numpy", "scipy", "POT", "torch", "transformers", "gensim", "bert-score", "torchmetrics")
+METRICS = ("moverscore", "bertscore_hungarian", "bertscore_emd")
+GROWTH = {"wms": (1_000, 10_000, 100_000, 1_000_000), "moverscore": (1_000, 10_000, 100_000)}
+WORDS = {"wms": 12, "moverscore": 6}  # in a text of the growth part
+KINDS = ("wall clock", "CPU")
+Calls = dict[str, tuple[Callable[[], object], int]]  # what to call, and for how many pairs
+Repeat = dict[str, tuple[float, float]]  # microseconds per pair: wall clock, CPU
+Ratio = tuple[str, Callable[[Repeat, int], float]]  # what is wanted, and the ratio within a repeat
+
+
+def processor_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def measure(calls: Calls, repeats: int) -> list[Repeat]:
+    """Every contender once per repeat."""
+    measured: list[Repeat] = []
+    for _ in range(repeats):
+        repeat: Repeat = {}
+        for name, (call, pairs) in calls.items():
+            wall, busy = time.perf_counter(), processor_seconds()
+            call()
+            wall, busy = time.perf_counter() - wall, processor_seconds() - busy
+            repeat[name] = 1e6 * wall / pairs, 1e6 * busy / pairs
+            print(f"  {name}: {repeat[name][0]:,.1f} µs per pair, {repeat[name][1]:,.1f} of a processor", flush=True)
+        measured.append(repeat)
+    return measured
+
+
+def spread(values: Mapping[str, Sequence[float]], digits: int) -> dict[str, object]:
+    """Median, least and most of each kind of time."""
+    return {
+        column: round(value, digits)
+        for kind, of in values.items()
+        for column, value in ((kind, statistics.median(of)), (f"{kind}, least", min(of)), (f"{kind}, most", max(of)))
+    }
+
+
+def times(measured: Sequence[Repeat], names: Iterable[str]) -> dict[str, dict[str, object]]:
+    return {
+        name: spread({f"{kind} µs": [one[name][place] for one in measured] for place, kind in enumerate(KINDS)}, 2)
+        for name in names
+    }
+
+
+def ratios(measured: Sequence[Repeat], wanted: Mapping[str, Ratio]) -> dict[str, dict[str, object]]:
+    return {
+        name: {
+            **spread({kind: [ratio(one, place) for one in measured] for place, kind in enumerate(KINDS)}, 2),
+            "wanted": limit,
+        }
+        for name, (limit, ratio) in wanted.items()
+    }
+
+
+def over(first: str, second: str) -> Callable[[Repeat, int], float]:
+    return lambda one, kind: one[first][kind] / one[second][kind]
+
+
+Tables = dict[str, dict[str, dict[str, object]]]
+
+
+def bench_wms(quick: bool) -> Tables:
+    """From text, against the bare solver, gensim and POT; those on the first pairs, for they are slow or large."""
+    pairs = 2_000 if quick else 200_000
+    texts = contenders.summaries(pairs)
+    few, slow = texts.first(min(pairs, 10_000)), texts.first(min(pairs, 2_000))
+    problems = contenders.transport_problems(few)
+    start = texts.first(128)  # as few as are given to two workers
+    calls: Calls = {
+        "wms, 1 process, 1 thread": (contenders.wms(texts, threads=1), pairs),
+        "wms, 1 process, 2 threads": (contenders.wms(texts, threads=2), pairs),
+        "wms, 2 workers": (contenders.wms(texts, workers=2), pairs),
+        "128 pairs, 1 thread": (contenders.wms(start, threads=1), 1),
+        "128 pairs, 2 workers": (contenders.wms(start, workers=2), 1),
+        "kernel, 1 thread": (contenders.kernel(problems, 1), len(problems)),
+        "kernel, 2 threads": (contenders.kernel(problems, 2), len(problems)),
+        "gensim wmdistance": (contenders.gensim(slow), len(slow.predictions)),
+        "ot.emd2, ready costs": (contenders.pot(problems[: len(slow.predictions)]), len(slow.predictions)),
+    }
+    measured = measure(calls, 1 if quick else 5)
+
+    def start_up(one: Repeat, kind: int) -> float:
+        return one["128 pairs, 2 workers"][kind] - one["128 pairs, 1 thread"][kind]
+
+    def workers(one: Repeat, kind: int) -> float:
+        return one["wms, 2 workers"][kind] - start_up(one, kind) / pairs
+
+    wanted: dict[str, Ratio] = {
+        "gensim ÷ wms, 2 threads": ("≥ 5", over("gensim wmdistance", "wms, 1 process, 2 threads")),
+        "gensim ÷ wms, 2 workers": ("≥ 5", lambda one, kind: one["gensim wmdistance"][kind] / workers(one, kind)),
+        "wms, 2 workers ÷ kernel, 2 threads": (
+            "≤ 3",
+            lambda one, kind: workers(one, kind) / one["kernel, 2 threads"][kind],
+        ),
+        "wms, 1 process ÷ 2 workers (processor time: × 2)": (
+            "≥ 1.8",
+            lambda one, kind: one["wms, 1 process, 1 thread"][kind] / workers(one, kind) * (1, 2)[kind],
+        ),
+        "ot.emd2 ÷ kernel, 1 thread": ("", over("ot.emd2, ready costs", "kernel, 1 thread")),
+    }
+    sizes = [statistics.mean(side) for side in zip(*(costs.shape for *_, costs in problems), strict=True)]
+    facts = {
+        "pairs": pairs,
+        "word types in a prediction": round(sizes[0]),
+        "word types in a reference": round(sizes[1]),
+        "largest difference from gensim's distances": f"{contenders.largest_difference(slow):.0e}",
+        "seconds to start and end two workers": round(statistics.median(start_up(one, 0) for one in measured) / 1e6, 2),
+    }
+    return {
+        "wms": times(measured, [name for name in calls if not name.startswith("128")]),
+        "wms, ratios": ratios(measured, wanted),
+        "wms, facts": {name: {"value": value} for name, value in facts.items()},
+    }
+
+
+def bench_contextual(quick: bool) -> Tables:
+    """All contextual metrics with nothing in the cache, exact transport included."""
+    texts = contenders.translations(48 if quick else 3_920)
+    count, both = len(texts.predictions), [*texts.predictions, *texts.references]
+    batch = contenders.best_batch(both)
+    calls: Calls = {
+        "encoder alone": (contenders.encoder(both, batch), count),
+        **{name: (contenders.contextual(name, texts), count) for name in METRICS},
+        "bert-score": (contenders.bert_score(texts), count),
+        "torchmetrics BERTScore": (contenders.torchmetrics(texts), count),
+    }
+    measured = measure(calls, 1 if quick else 3)
+    wanted: dict[str, Ratio] = {
+        **{f"{name} ÷ encoder alone": ("≤ 1.10", over(name, "encoder alone")) for name in METRICS},
+        **{f"bert-score ÷ {name}": ("≥ 1.35", over("bert-score", name)) for name in METRICS},
+        **{f"torchmetrics ÷ {name}": ("", over("torchmetrics BERTScore", name)) for name in METRICS},
+    }
+    return {
+        "contextual": times(measured, calls),
+        "contextual, ratios": ratios(measured, wanted),
+        "contextual, facts": {"pairs": {"value": count}, "texts in a batch of the floor": {"value": batch}},
+    }
+
+
+# --- growth ---
+
+
+def run_command(arguments: Iterable[str]) -> tuple[float, float]:
+    """Seconds and peak memory in MiB, summed over the process tree, of a `movers` command."""
+    begin = time.perf_counter()
+    child = subprocess.Popen([sys.executable, "-m", "movers", *arguments], stdout=subprocess.DEVNULL)
+    peak, ended = 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        tree = psutil.Process(child.pid)
+        while not ended.wait(0.2):
+            total = 0
+            try:
+                for process in [tree, *tree.children(recursive=True)]:
+                    memory = process.memory_full_info()
+                    total += getattr(memory, "pss", memory.rss)  # shared pages once, not in every process
+            except psutil.Error:
+                continue
+            peak = max(peak, total / 2**20)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    status = child.wait()
+    took = time.perf_counter() - begin
+    ended.set()
+    watcher.join()
+    assert status == 0
+    return took, peak
+
+
+def bench_growth(quick: bool) -> Tables:
+    """`movers score` on files of growing size, with two workers or threads; start-up is what two pairs take."""
+    rows: dict[str, dict[str, object]] = {}
+    checks: dict[str, dict[str, object]] = {}
+    points: dict[str, list[tuple[int, float, float]]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        predictions, references, output = (Path(name) / side for side in ("p.txt", "r.txt", "scores.txt"))
+        for metric, counts in GROWTH.items():
+            start = 0.0
+            for count in (2, *counts[: 2 if quick else None]):
+                for seed, path in enumerate((predictions, references)):
+                    path.write_text("".join(f"{text}\n" for text in made_up(count, WORDS[metric], seed + 1)))
+                command = ["score", metric, "-p", str(predictions), "-r", str(references), "-o", str(output), "-q"]
+                took, memory = run_command([*command, *(["--workers", "2"] if metric == "wms" else [])])
+                assert len(output.read_text().splitlines()) == count
+                if count == 2:
+                    start = took
+                    continue
+                points.setdefault(metric, []).append((count, took - start, memory))
+                rate = count / (took - start)
+                rows[f"{metric}, {count:,} pairs"] = {
+                    "seconds": round(took - start, 1), "pairs per second": round(rate), "MiB": round(memory)
+                }  # fmt: skip
+                print(f"  {metric} {count:,}: {took:.1f} s, {memory:.0f} MiB", flush=True)
+            last = points[metric][-1]
+            for count, took, memory in points[metric][:-1]:
+                if count == 10_000:
+                    checks[f"{metric}, 10,000 to {last[0]:,} pairs"] = {
+                        "rate": round(last[0] / last[1] / (count / took), 2), "wanted": "0.90 to 1.10",
+                        "memory": round(last[2] / memory, 2), "wanted of memory": "≤ 1.2",
+                    }  # fmt: skip
+    if not quick:
+        draw_growth(points)
+    return {"growth": rows, "growth, ratios": checks}
+
+
+def draw_growth(points: Mapping[str, Sequence[tuple[int, float, float]]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for (metric, measured), style in zip(points.items(), ("o-", "s--"), strict=True):
+        counts, took, memory = zip(*measured, strict=True)
+        left.loglog(counts, took, style, label=metric)
+        right.semilogx(counts, memory, style, label=metric)
+    left.set(xlabel="pairs", ylabel="seconds, start-up excluded", title="time")
+    right.set(xlabel="pairs", ylabel="MiB, whole process tree", title="peak memory")
+    right.set_ylim(bottom=0)
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    figure.savefig(SUITE / "growth.png", dpi=110)
+    plt.close(figure)
+
+
+PARTS: dict[str, Callable[[bool], Tables]] = {
+    "wms": bench_wms,
+    "contextual": bench_contextual,
+    "growth": bench_growth,
+    "startup": startup.measure,
+    "scale": scale.estimate,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="small, to see that everything runs; writes nothing")
+    arguments = parser.parse_args()
+    for part in arguments.parts or PARTS:
+        print(part, flush=True)
+        load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+        for table, rows in PARTS[part](arguments.quick).items():
+            if arguments.quick:
+                shown = {name: {column: str(cell) for column, cell in cells.items()} for name, cells in rows.items()}
+                print(table, *markdown(shown), sep="\n")
+            else:
+                save_results(SUITE, table, rows)
+        if not arguments.quick and part != "scale":
+            environment = {"machine": machine(PACKAGES), "load (1, 5, 15 minutes)": load}
+            save_results(SUITE, "environment", {part: environment})
+
+
+if __name__ == "__main__":
+    main()
