@@ -27,22 +27,28 @@ Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate
 
 from __future__ import annotations
 
-from movers.agreement.bootstrap import percentile_interval
-from movers.agreement.coefficients import correlation, correlation_matrix, share_of_pairs_ranked_right
-from movers.agreement.columns import COEFFICIENTS, LEVELS, Coefficient, Level
-from movers.agreement.levels import Agreement, Estimate, correlate
+from movers.agreement.correlation import (
+    COEFFICIENTS,
+    LEVELS,
+    Agreement,
+    Coefficient,
+    Estimate,
+    Level,
+    correlate,
+    correlation,
+    correlation_matrix,
+    percentile_interval,
+    share_of_pairs_ranked_right,
+)
+from movers.agreement.scoring import SystemTest, compare_texts
 from movers.agreement.significance import (
     PairwiseTest,
     Randomization,
+    SystemComparison,
     Williams,
     compare_correlations,
-    williams_test,
-)
-from movers.agreement.systems import (
-    SystemComparison,
-    SystemTest,
     compare_systems,
-    compare_texts,
+    williams_test,
 )
 from movers.agreement.table import AgreementRow, agreement_table
 
