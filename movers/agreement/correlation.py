@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Literal, get_args
@@ -106,21 +106,33 @@ def is_constant(values: Floats) -> bool:
 
 def coefficient_of(x: Floats, y: Floats, coefficient: Coefficient) -> float:
     """One coefficient of two complete columns; NaN where it is undefined (fewer than two texts, a constant column)."""
-    if is_constant(x) or is_constant(y):
-        return math.nan
-    if coefficient == "spearman":
-        x, y = stats.rankdata(np.stack([x, y]), axis=1)
-    if coefficient in ("pearson", "spearman"):
-        return float(np.corrcoef(x, y)[0, 1])
-    # "asymptotic" concerns the p-value, which is not used; the exact one takes time.
-    tau_b = float(stats.kendalltau(x, y, method="asymptotic").statistic)
-    if coefficient == "kendall":
-        return tau_b
-    n = len(x)
-    ties = [np.unique(column, return_counts=True)[1].astype(np.float64) for column in (x, y)]
-    untied = [(n * (n - 1) - (counts * (counts - 1)).sum()) / 2 for counts in ties]
-    distinct = min(map(len, ties))
-    return tau_b * math.sqrt(untied[0] * untied[1]) * 2 / (n**2 * (distinct - 1) / distinct)
+    return float(coefficients_of_rows(x[None], y[None], [coefficient])[coefficient][0])
+
+
+def coefficients_of_rows(x: Floats, y: Floats, coefficients: Collection[Coefficient]) -> dict[Coefficient, Floats]:
+    """Coefficients of every row of ``x`` with the same row of ``y``, both of shape (rows, n)."""
+    n = x.shape[1]
+    values = {name: np.full(len(x), math.nan) for name in COEFFICIENTS}
+    defined = (x.min(axis=1) < x.max(axis=1)) & (y.min(axis=1) < y.max(axis=1)) if n else np.zeros(len(x), dtype=bool)
+    rows = np.flatnonzero(defined)
+    if "pearson" in coefficients and len(rows):
+        values["pearson"][rows] = _pearson_of_rows(x[rows], y[rows])
+    if "spearman" in coefficients and len(rows):
+        values["spearman"][rows] = _pearson_of_rows(stats.rankdata(x[rows], axis=1), stats.rankdata(y[rows], axis=1))
+    for row in rows if {"kendall", "kendall_c"} & set(coefficients) else ():
+        # "asymptotic" concerns the p-value, which is not used; the exact one takes time.
+        tau_b = stats.kendalltau(x[row], y[row], method="asymptotic").statistic
+        ties = [np.unique(column, return_counts=True)[1] for column in (x[row], y[row])]
+        untied = [n * (n - 1) - int((counts * (counts - 1)).sum()) for counts in ties]
+        distinct = min(map(len, ties))
+        values["kendall"][row] = tau_b
+        values["kendall_c"][row] = tau_b * math.sqrt(untied[0] * untied[1]) / (n**2 * (distinct - 1) / distinct)
+    return {name: values[name] for name in coefficients}
+
+
+def _pearson_of_rows(x: Floats, y: Floats) -> Floats:
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    return np.asarray((x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)))
 
 
 def correlation(scores: Scores, human: Scores, coefficient: Coefficient = "pearson") -> float:
@@ -205,7 +217,7 @@ class Paired:
         texts = columns.shape[1]
         if labels is None:
             return cls(columns, None, texts, texts)
-        groups = list(rows_by_label([labels[row] for row in np.flatnonzero(complete)]).values())
+        groups = list(rows_by_label([labels[row] for row in np.flatnonzero(complete).tolist()]).values())
         if level == "system":
             means = np.stack([columns[:, rows].mean(axis=1) for rows in groups], axis=1) if groups else columns
             return cls(means, None, texts, len(groups))
@@ -229,16 +241,18 @@ class Paired:
 
         Equal generators draw equal units, so that the replicates of two metrics are paired.
         """
-        replicates = {name: np.full(n_resamples, math.nan) for name in coefficients}
-        human, scores = self.columns[0], self.columns[metric]
+        if not self.units:
+            return {name: np.full(n_resamples, math.nan) for name in coefficients}
         within = {name: self.within(metric, name) for name in coefficients} if self.documents is not None else None
-        for resample in range(n_resamples if self.units else 0):
-            drawn = rng.integers(0, self.units, size=self.units)
-            for name in coefficients:
-                replicates[name][resample] = (
-                    coefficient_of(scores[drawn], human[drawn], name) if within is None else within[name][drawn].mean()
-                )
-        return replicates
+        blocks = []
+        size = max(1, 2_000_000 // self.units)  # resamples per block; bounds the memory
+        for start in range(0, n_resamples, size):
+            drawn = rng.integers(0, self.units, size=(min(size, n_resamples - start), self.units))
+            if within is None:
+                blocks.append(coefficients_of_rows(self.columns[metric][drawn], self.columns[0][drawn], coefficients))
+            else:
+                blocks.append({name: values[drawn].mean(axis=1) for name, values in within.items()})
+        return {name: np.concatenate([block[name] for block in blocks]) for name in coefficients}
 
 
 def percentile_interval(replicates: Scores, confidence: float = 0.95) -> tuple[float, float]:

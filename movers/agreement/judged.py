@@ -196,25 +196,8 @@ def read_judged(
 ) -> JudgedSet:
     """Read judged texts from a file, ``-`` for standard input.
 
-    Parameters
-    ----------
-    source : str or Path
-    split : str, optional
-        Only texts with this value in the field ``split``.
-    where : sequence of str
-        Conditions of :meth:`JudgedSet.where`.
-    references : sequence of str
-        Further references for every text, such as a model essay.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "two.csv"
-    ...     _ = file.write_text("id,candidate,references,scores.overall\\n1,A dog.,A hound.,0.8\\n2,Rain.,Snow.,\\n")
-    ...     judged = read_judged(file)
-    >>> judged.human("overall"), judged.texts[0].references
-    ([0.8, None], ('A hound.',))
+    Only texts that meet the conditions ``where`` (:meth:`JudgedSet.where`) and have the value ``split`` in their field
+    of that name; ``references`` are further references for every text, such as a model essay.
     """
     judged = JudgedSet.from_rows(Path(source).name.split(".")[0], _read_records(str(source)))
     conditions = [*where, *([f"split={split}"] if split else [])]

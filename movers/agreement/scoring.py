@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from movers.agreement.correlation import check_resampling, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
@@ -14,9 +15,12 @@ from movers.agreement.significance import SystemComparison, compare_systems
 from movers.errors import InputError, RowError
 from movers.inputs import check_options, check_positive, check_text_groups, check_texts
 from movers.io import progress_bar
-from movers.registry import METRICS, MetricWithOptions, parse_metric
-from movers.scorer import Example, Row, Scorer
+from movers.registry import METRICS, parse_metric
+from movers.scorer import Row, Scorer
 from movers.scores.options import References
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 __all__ = ["MetricCall", "Scored", "SystemTest", "compare_texts", "compared_with", "score_judged"]
 
@@ -62,129 +66,98 @@ def score_judged(
     groups: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> dict[str, Scored]:
-    """Score every judged text with every metric.
+    """Score every judged text with every metric: label of the call → scores, in the order of the texts.
 
-    Parameters
-    ----------
-    judged : JudgedSet
-    calls : sequence of MetricCall
-        Metrics with references skip texts without references, reference-free metrics skip texts without a source.
-        Metrics with the same encoder reuse one forward pass per text.
-    groups : sequence of str, optional
-        One label per text: with ``idf="corpus"``, IDF tables are built within each group.
-    progress : bool, optional
-        Show a progress bar; by default on terminals only.
-
-    Returns
-    -------
-    dict
-        Label of the call → its scores, in the order of the texts.
+    Metrics with references skip texts without references, reference-free metrics skip texts without a source. Metrics
+    with the same encoder reuse one forward pass per text. With ``idf="corpus"``, IDF tables are built within each of
+    the ``groups`` (one label per text).
     """
     labels = [call.label for call in calls]
     if len(set(labels)) != len(labels):
         raise InputError(f"metrics: expected each metric once, but got {', '.join(labels)}")
-    scored: dict[str, Scored] = {label: Scored([None] * len(judged)) for label in labels}
-    scorers = [(Scorer(items, progress=False), users) for items, users in _by_scorer(calls)]
-    lexical = [call for call in calls if call.name in LEXICAL_METRICS]
-    for call in lexical:
-        parameters = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
-        names = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-        check_options(call.name, call.options, names)
+    scored = {label: Scored([None] * len(judged)) for label in labels}
+    jobs = _jobs(calls)
     rows_with = {
         argument: [row for row, text in enumerate(judged.texts) if getattr(text, argument)]
         for argument in ("references", "sources")
     }
-    total = sum(len(rows_with[scorer.compared_with[0]]) for scorer, _ in scorers)
-    with progress_bar(
-        total + len(lexical) * len(rows_with["references"]), desc="scoring", unit=" texts", progress=progress
-    ) as bar:
-        for call in lexical:
-            rows = rows_with["references"]
-            if rows:
-                texts = [judged.texts[row] for row in rows]
-                result = LEXICAL_METRICS[call.name](
-                    [text.candidate for text in texts], [list(text.references) for text in texts], **call.options
-                )
-                scored[call.label].signatures[str(result["signature"])] = None
-                for row, score in zip(rows, _column(call, result), strict=True):
-                    scored[call.label].scores[row] = score
-            bar.update(len(rows))
-        for scorer, users in scorers:
-            rows = rows_with[scorer.compared_with[0]]
-            for part in _parts(rows, groups if scorer.needs_corpus else None):
-                for row, examples in _examples(scorer, judged, part, scored, users):
-                    for example, metric_calls in zip(examples, users, strict=True):
-                        for call in metric_calls:
-                            scored[call.label].scores[row] = _output(call, example)
-                    bar.update(1)
+    total = sum(len(rows_with[job.argument]) for job in jobs)
+    with progress_bar(total, desc="scoring", unit=" texts", progress=progress) as bar:
+        for job in jobs:
+            rows = rows_with[job.argument]
+            parts = [rows] if rows else []
+            if groups is not None and job.scorer is not None and job.scorer.needs_corpus:
+                members = rows_by_label([groups[row] for row in rows]).values()
+                parts = [[rows[member] for member in part] for part in members]
+            for part in parts:
+                try:
+                    results = job.run([judged.texts[row] for row in part], bar)
+                except RowError as error:
+                    raise RowError(error.metric, judged.name, part[error.row], error.reason) from None
+                for result, metric_calls in zip(results, job.calls, strict=True):
+                    for call in metric_calls:
+                        column = result.get(call.output)
+                        if not isinstance(column, list):
+                            known = ", ".join(name for name, value in result.items() if isinstance(value, list))
+                            raise InputError(f"{call.name}: output: expected one of {known}, but got {call.output!r}")
+                        scored[call.label].signatures[str(result["signature"])] = None
+                        for row, score in zip(part, column, strict=True):
+                            scored[call.label].scores[row] = score
     return scored
 
 
-def _by_scorer(calls: Sequence[MetricCall]) -> list[tuple[list[MetricWithOptions], list[list[MetricCall]]]]:
-    """What one Scorer each is made of: metrics that are compared with the same texts, and the calls that use each.
+@dataclass(frozen=True)
+class _Job:
+    """Metrics that are compared with the same texts, for each the calls that use it; without a scorer a lexical one."""
 
-    A Scorer tells metrics apart by their text, so an option that cannot be written as text needs a Scorer of its own.
-    """
-    scorers: dict[str, dict[str, list[MetricCall]]] = {}
-    single: list[tuple[list[MetricWithOptions], list[list[MetricCall]]]] = []
+    argument: str
+    calls: list[list[MetricCall]]
+    scorer: Scorer | None
+
+    def run(self, texts: Sequence[JudgedText], bar: tqdm[object]) -> list[Mapping[str, object]]:
+        """The result of each metric."""
+        if self.scorer is None:
+            ((call,),) = self.calls
+            candidates, references = [text.candidate for text in texts], [list(text.references) for text in texts]
+            bar.update(len(texts))
+            return [LEXICAL_METRICS[call.name](candidates, references, **call.options)]
+        rows = [Row(text.candidate, text.references, text.sources) for text in texts]
+        scorer = self.scorer.prepare(rows)
+        examples = []
+        for example in scorer.stream(rows, total=len(rows)):
+            examples.append(example)
+            bar.update(1)
+        return list(scorer.collect(examples).values())
+
+
+def _jobs(calls: Sequence[MetricCall]) -> list[_Job]:
+    """One job for all metrics that compare with references, one for those with sources; all options are validated."""
+    jobs: list[_Job] = []
+    metrics: dict[str, dict[str, list[MetricCall]]] = {}
     for call in calls:
         argument = compared_with(call.name)
         if call.name in LEXICAL_METRICS:
-            continue
-        text = _as_text(call)
-        if text is None:
-            single.append(([(call.name, call.options)], [[call]]))
+            parameters = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
+            known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+            check_options(call.name, call.options, known)
+            jobs.append(_Job(argument, [[call]], None))
+        elif (text := _as_text(call)) is None:
+            jobs.append(_Job(argument, [[call]], Scorer([(call.name, call.options)], progress=False)))
         else:
-            scorers.setdefault(argument, {}).setdefault(text, []).append(call)
-    return [(list(metrics), list(metrics.values())) for metrics in scorers.values()] + single
+            metrics.setdefault(argument, {}).setdefault(text, []).append(call)
+    for argument, users in metrics.items():
+        jobs.append(_Job(argument, list(users.values()), Scorer(list(users), progress=False)))
+    return jobs
 
 
 def _as_text(call: MetricCall) -> str | None:
-    """``name[key=value,…]``; None if that does not give the options back, as for an encoder."""
+    """``name[key=value,…]``, by which a Scorer tells metrics apart; None if an option is no text, as an encoder."""
     try:
         options = {key: "none" if value is None else json.dumps(value) for key, value in call.options.items()}
         text = call.name + (f"[{','.join(f'{key}={value}' for key, value in options.items())}]" if options else "")
         return text if parse_metric(text)[1] == call.options else None
     except (TypeError, InputError):
         return None
-
-
-def _parts(rows: list[int], groups: Sequence[str] | None) -> Iterator[list[int]]:
-    """Rows that are scored together: all, or those of each group."""
-    if groups is not None:
-        for members in rows_by_label([groups[row] for row in rows]).values():
-            yield [rows[member] for member in members]
-    elif rows:
-        yield rows
-
-
-def _examples(
-    scorer: Scorer, judged: JudgedSet, rows: list[int], scored: Mapping[str, Scored], users: list[list[MetricCall]]
-) -> Iterator[tuple[int, tuple[Example, ...]]]:
-    """The examples of every row; signatures are noted."""
-    texts = [Row(text.candidate, text.references, text.sources) for text in (judged.texts[row] for row in rows)]
-    prepared = scorer.prepare(texts)
-    for signature, metric_calls in zip(prepared.signatures.values(), users, strict=True):
-        for call in metric_calls:
-            scored[call.label].signatures[signature] = None
-    try:
-        yield from zip(rows, prepared.stream(texts, total=len(texts)), strict=True)
-    except RowError as error:
-        raise RowError(error.metric, judged.name, rows[error.row], error.reason) from None
-
-
-def _output(call: MetricCall, example: Example) -> float:
-    outputs = {"scores": example.score, **example.parts}
-    if call.output not in outputs:
-        raise InputError(f"{call.name}: output: expected one of {', '.join(outputs)}, but got {call.output!r}")
-    return outputs[call.output]
-
-
-def _column(call: MetricCall, result: Mapping[str, object]) -> list[float]:
-    scores = result.get(call.output)
-    if not isinstance(scores, list):
-        raise InputError(f"{call.name}: output: expected scores, but got {call.output!r}")
-    return scores
 
 
 # --- systems ---------------------------------------------------------------------------------------------------------
@@ -243,21 +216,9 @@ def compare_texts(
 ) -> list[SystemTest]:
     """Score the texts of several systems with every metric, and compare the first system with each of the others.
 
-    Parameters
-    ----------
-    systems : mapping of str to sequence of str, each of shape (n,)
-        Name → texts, at least two; the first system is A of every comparison.
-    calls : sequence of MetricCall
-    references, sources : n texts, or n lists of texts, optional
-    alpha : float
-        A system is better if both tests give p < alpha.
-    n_resamples, n_exchanges, confidence, seed
-        As in :func:`compare_systems`.
-
-    Returns
-    -------
-    list of SystemTest
-        Ordered by metric, then system.
+    ``systems`` maps names to n texts each, the first is A of every comparison. ``references`` and ``sources`` are n
+    texts, or n lists of texts. A system is better if both tests of :func:`compare_systems` give p < alpha. The tests
+    are ordered by metric, then system.
     """
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
@@ -291,17 +252,12 @@ def compare_texts(
     except RowError as error:
         place, row = divmod(error.row, n)
         raise RowError(error.metric, list(systems)[place], row, error.reason) from None
+    resampling = {"n_resamples": n_resamples, "n_exchanges": n_exchanges, "seed": seed}
     tests = []
-    for label, metric_scores in scored.items():
-        scores = {name: metric_scores.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
+    for call in calls:
+        column = scored[call.label]
+        scores = {name: column.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
         for other in others:
-            outcome = compare_systems(
-                scores[first],
-                scores[other],
-                n_resamples=n_resamples,
-                n_exchanges=n_exchanges,
-                confidence=confidence,
-                seed=seed,
-            )
-            tests.append(SystemTest(label, first, other, metric_scores.signature, outcome, alpha))
+            outcome = compare_systems(scores[first], scores[other], confidence=confidence, **resampling)
+            tests.append(SystemTest(call.label, first, other, column.signature, outcome, alpha))
     return tests

@@ -20,6 +20,7 @@ from movers.agreement.correlation import (
     Scores,
     check_resampling,
     coefficient_of,
+    coefficients_of_rows,
     labels_for,
     percentile_interval,
     stack,
@@ -155,8 +156,8 @@ def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rn
     williams = None
     if coefficient in ("pearson", "spearman") and paired.documents is None and paired.units >= 4:
         human, a, b = paired.columns
-        r = [coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b))]
-        williams = williams_test(*r, paired.units)
+        human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
+        williams = williams_test(human_a, human_b, a_b, paired.units)
     return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
 
 
@@ -177,10 +178,12 @@ def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Floa
 def _exchanged_differences(a: Floats, b: Floats, human: Floats, coefficient: Coefficient, exchange: Floats) -> Floats:
     """r(A′, human) − r(B′, human) after each exchange; ``exchange`` has shape (exchanges, n)."""
     if coefficient in ("kendall", "kendall_c"):
-        pairs = zip(np.where(exchange == 1, b, a), np.where(exchange == 1, a, b), strict=True)
-        return np.array(
-            [coefficient_of(x, human, coefficient) - coefficient_of(y, human, coefficient) for x, y in pairs]
+        people = np.broadcast_to(human, exchange.shape)
+        first, second = (
+            coefficients_of_rows(np.where(exchange == 1, y, x), people, [coefficient])[coefficient]
+            for x, y in ((a, b), (b, a))
         )
+        return np.asarray(first - second)
     # Pearson's r needs only Σx, Σx² and Σxy, which are linear in the exchange: one matrix product for a block.
     human = human - human.mean()
     moved = exchange @ np.stack([b - a, b**2 - a**2, (b - a) * human], axis=1)

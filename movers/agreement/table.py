@@ -96,21 +96,12 @@ def agreement_table(
 ) -> list[AgreementRow]:
     """Correlate every metric with every human score, and test all pairs of metrics.
 
-    Parameters
-    ----------
-    metrics, humans : mapping of str to sequence of float or None, each of shape (n,)
-        Scores of the same n texts by metrics and humans; None if missing.
-    level, documents, systems, n_resamples, confidence, seed
-        As in :func:`correlate`.
-    groups : sequence of str, shape (n,), optional
-        Texts of one group (a language pair, say) are correlated separately; a row ``"mean"`` follows, whose interval
-        and permutation test treat groups as strata.
-    has_references : sequence of bool, shape (n,), optional
-        Used only to report why a metric has no score.
-    lower_is_better : sequence of str
-        Human scores that are negated (edits, errors), so that a positive coefficient always means agreement.
-    tested, alpha
-        The coefficient that the tests compare, and the p-value below which ``better_than`` names a metric.
+    ``metrics`` and ``humans`` map names to scores of the same n texts, None if missing. Texts of one of the ``groups``
+    (a language pair, say) are correlated separately; a row ``"mean"`` follows, whose interval and permutation test
+    treat groups as strata. ``has_references`` is used only to report why a metric has no score. Human scores in
+    ``lower_is_better`` (edits, errors) are negated, so that a positive coefficient always means agreement. The tests
+    compare the coefficient ``tested``. Other arguments as in :func:`correlate`. Rows are ordered by human score,
+    group, metric.
 
     >>> rows = agreement_table(
     ...     {"good": [1, 2, 3, 4, 5, 6], "poor": [3, 1, 2, None, 6, 4]}, {"overall": [1, 2, 4, 3, 5, 6]}, n_resamples=50

@@ -12,8 +12,6 @@ from samples import SCIPY, complete_rows, judged_grid, related
 from scipy import stats
 
 from movers import agreement
-from movers.agreement import bootstrap as bootstrap_module
-from movers.agreement.bootstrap import bootstrap, resample_counts
 from movers.errors import InputError
 
 
@@ -62,30 +60,18 @@ def test_the_matrix_of_metrics_equals_numpys():
 # --- bootstrap -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [5, 60])
-@pytest.mark.parametrize("matrix_limit", [0, 3000])
-def test_a_resample_kept_as_counts_has_the_coefficients_of_the_drawn_texts(n, matrix_limit, monkeypatch):
-    """Both for few texts (Kendall as a matrix product) and for many (SciPy's algorithm for each resample)."""
-    monkeypatch.setattr(bootstrap_module, "_MATRIX_KENDALL_LIMIT", matrix_limit)
-    monkeypatch.setattr(bootstrap_module, "BLOCK_NUMBERS", 400)  # several blocks
-    scores, human = map(np.array, related(n, 1.0, seed=n))
-    found = bootstrap(scores, human, agreement.COEFFICIENTS, 40, np.random.default_rng(3))
-    counts = np.concatenate(list(resample_counts(n, 40, np.random.default_rng(3))))
-    assert (counts.sum(axis=1) == n).all()
-    for resample, row in enumerate(counts):
-        drawn = np.repeat(np.arange(n), row.astype(int))
-        for coefficient in agreement.COEFFICIENTS:
-            if len(set(scores[drawn])) == 1 or len(set(human[drawn])) == 1:
-                assert math.isnan(found[coefficient][resample])
-            else:
-                expected = SCIPY[coefficient](scores[drawn], human[drawn])
-                assert found[coefficient][resample] == pytest.approx(expected, abs=1e-12)
+@pytest.mark.parametrize("coefficient", agreement.COEFFICIENTS)
+def test_coefficients_with_ties_are_scipys(coefficient):
+    for n in (3, 5, 60):
+        scores, human = related(n, 1.0, seed=n)
+        expected = SCIPY[coefficient](scores, human)
+        assert agreement.correlation(scores, human, coefficient) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
 def test_intervals_agree_with_scipys_bootstrap(coefficient):
     scores, human = related(80, 1.5, seed=6)
-    ours = agreement.correlate(scores, human, n_resamples=4000).coefficients[coefficient]
+    ours = agreement.correlate(scores, human, coefficients=[coefficient], n_resamples=2000).coefficients[coefficient]
     theirs = stats.bootstrap(
         (scores, human),
         SCIPY[coefficient],
@@ -105,21 +91,21 @@ def test_the_bootstrap_distribution_is_that_of_all_possible_resamples():
     for drawn in itertools.product(range(4), repeat=4):
         x, y = np.array(scores)[list(drawn)], np.array(human)[list(drawn)]
         every.append(math.nan if len(set(drawn)) == 1 else SCIPY["spearman"](x, y))
-    ours = replicates_of(scores, human, "spearman", 40_000)
-    assert np.isnan(ours).mean() == pytest.approx(np.isnan(every).mean(), abs=0.005)
-    assert np.nanmean(ours) == pytest.approx(np.nanmean(every), abs=0.01)
-    assert np.nanquantile(ours, 0.3) == pytest.approx(np.nanquantile(every, 0.3), abs=0.02)
+    ours = replicates_of(scores, human, "spearman", 5000)
+    assert np.isnan(ours).mean() == pytest.approx(np.isnan(every).mean(), abs=0.01)
+    assert np.nanmean(ours) == pytest.approx(np.nanmean(every), abs=0.03)
+    assert np.nanquantile(ours, 0.3) == pytest.approx(np.nanquantile(every, 0.3), abs=0.05)
 
 
 def test_intervals_cover_the_true_correlation_as_often_as_they_say():
     rng = np.random.default_rng(7)
     covered = 0
-    for _ in range(300):
+    for _ in range(200):
         human = rng.normal(size=60)
         scores = 0.6 * human + 0.8 * rng.normal(size=60)
-        found = agreement.correlate(scores, human, coefficients=["pearson"], n_resamples=300).coefficients["pearson"]
+        found = agreement.correlate(scores, human, coefficients=["pearson"], n_resamples=150).coefficients["pearson"]
         covered += found.low <= 0.6 <= found.high
-    assert 0.90 <= covered / 300 <= 0.98
+    assert 0.88 <= covered / 200 <= 0.99
 
 
 def test_the_same_seed_draws_the_same_texts_for_every_metric():
@@ -206,7 +192,7 @@ def test_if_every_document_is_constant_the_coefficient_is_undefined_and_the_coun
         (lambda: agreement.correlation("12", [1, 2]), "scores: expected a list of numbers, but got the text '12'"),
         (lambda: agreement.correlation([1, 2], [1, 2], "tau"), "coefficient: expected one of 'pearson', 'spearman'"),
         (lambda: agreement.correlate([1, 2], [1, 2], level="document"), "level: expected one of 'segment', 'summary'"),
-        (lambda: agreement.correlate([1, 2], [1, 2], level="system"), "systems: expected one label per text"),
+        (lambda: agreement.correlate([1, 2], [1, 2], level="system"), "systems: expected one value per text"),
         (lambda: agreement.correlate([1, 2], [1, 2], level="summary", documents=["a", None]), r"documents\[1\]"),
         (lambda: agreement.correlate([1, 2], [1, 2], level="summary", documents=["a"]), r"one value per text \(2\)"),
         (lambda: agreement.correlate([1, 2], [1, 2], n_resamples=0), "n_resamples: expected a whole number above zero"),
