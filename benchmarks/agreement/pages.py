@@ -1,147 +1,146 @@
-"""Render `RESULTS.md` from cells."""
+"""Figures in ``results.csv``, one row each, and the tables of ``RESULTS.md`` made from them."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from movers.agreement.rendering import short
+from movers.agreement.table import short
 from movers.io import align_table, write_file
 
 from common import machine  # isort: skip
-from layout import Row, Table  # isort: skip
-from passage import render_passage  # isort: skip
+from layout import Table, written  # isort: skip
 
 PACKAGES = ("numpy", "scipy", "torch", "transformers", "POT", "rouge-score", "sacrebleu")
+FIELDS = ("table", "row", "column", "value", "low", "high", "n", "metric", "data", "signature", "version")
+Figure = dict[str, str]  # a row of results.csv: FIELDS, each as text
+
+# Clark et al. 2019, Table 1: the changes in per cent by word order and by repetition.
+CLARK_1 = {"ROUGE-L": (-20, -11), "WMS": (0, -1), "SMS": (0, -11), "S+WMS": (0, -5)}
 
 
-def slug(text: str) -> str:
-    """A name for a file.
-
-    >>> slug("MoverScore, bigrams, IDF")
-    'moverscore-bigrams-idf'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+def read_results(folder: Path) -> list[Figure]:
+    path = folder / "results.csv"
+    return list(csv.DictReader(path.open(encoding="utf-8", newline=""))) if path.exists() else []
 
 
-def cell_path(out: Path, table: Table, row: Row) -> Path:
-    return out / "cells" / table.name / f"{slug(row.call.label)}.json"
+def add_results(folder: Path, new: Iterable[Mapping[str, object]]) -> None:
+    """Add figures to ``results.csv``, in place of earlier ones of the same table, row and column."""
+
+    def key(figure: Mapping[str, object]) -> tuple[object, ...]:
+        return figure["table"], figure["row"], figure["column"]
+
+    new = list(new)
+    replaced = set(map(key, new))
+    content = io.StringIO()
+    writer = csv.DictWriter(content, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*(figure for figure in read_results(folder) if key(figure) not in replaced), *new])
+    write_file(folder / "results.csv", content.getvalue())
 
 
-def render_table(table: Table, cells: Mapping[str, Any]) -> list[str]:
+def figures_of(results: Iterable[Figure], table: str) -> dict[str, dict[str, Figure]]:
+    """Row → column → figure."""
+    rows: dict[str, dict[str, Figure]] = {}
+    for figure in results:
+        if figure["table"] == table:
+            rows.setdefault(figure["row"], {})[figure["column"]] = figure
+    return rows
+
+
+def render_table(table: Table, results: Iterable[Figure]) -> list[str]:
     """Markdown of one table: our number with its interval, the paper's beside it."""
+    figures = figures_of(results, table.name)
     with_paper = {column for column in table.columns if any(column in row.paper for row in table.rows)}
-    heading = ["metric", "options"]
-    if with_paper:
-        heading.append("row of the paper")
+    heading = ["metric", "options", *(["row of the paper"] if with_paper else [])]
+    first_number = len(heading)
     for column in table.columns:
         heading += [column, *(["paper"] if column in with_paper else [])]
-    tested = table.baseline is not None
-    if tested:
-        heading.append(f"better than {table.baseline}")
+    numbers = range(first_number, len(heading))
+    heading += [f"better than {table.baseline}"] if table.baseline else []
     compared = any(row.differs_from for row in table.rows)
-    if compared:
-        heading += ["differs from", "p", "paper"]
-    body = []
+    heading += ["differs from", "p", "paper"] if compared else []
+    body, sizes = [], set()
     for row in table.rows:
-        cell = cells.get(row.call.label)
-        if cell is None:
+        columns = figures.get(row.call.label)
+        if columns is None:
             continue
-        options = ", ".join(f"{key}={value}" for key, value in cell["options"].items())
-        options += f", output={cell['output']}" if cell["output"] != "scores" else ""
-        line = [row.call.label, f"`{row.call.name}`" + (f" {options}" if options else "")]
-        if with_paper:
-            line.append(row.stands_for or "–")
+        line = [row.call.label, f"`{written(row.call)}`", *([row.stands_for or "–"] if with_paper else [])]
         for column in table.columns:
-            line.append(_with_interval(cell["columns"].get(column), brief=table.group is not None and column != "mean"))
+            figure = columns.get(column)
+            line.append(_with_interval(figure, brief=table.group is not None and column != "mean"))
+            if figure is not None:
+                sizes.add(int(figure["n"]))
             if column in with_paper:
                 line.append(short(row.paper[column]) if column in row.paper else "–")
-        if tested:
-            p = cell["williams_p"]
+        if table.baseline:
+            p = _p_value(columns, f"better than {table.baseline}")
             line.append("–" if p is None else f"{'**' if p < 0.01 else '*' if p < 0.05 else 'no'} (p = {p:.2g})")
         if compared:
-            differs = cell.get("differs") or {"row": "–", "p": None}
-            line += [differs["row"], *("–" if p is None else f"{p:.2g}" for p in (differs["p"], row.paper_p))]
+            p = _p_value(columns, f"differs from {row.differs_from}")
+            shown = ["–" if number is None else f"{number:.2g}" for number in (p, row.paper_p)]
+            line += [row.differs_from or "–", *shown]
         body.append(line)
     if not body:
         return []
-    numeric = set(range(3 if with_paper else 2, len(heading) - (1 if tested else 0) - (3 if compared else 0)))
     interval = " In brackets: 95 % confidence interval." if table.group is None and not table.ranked else ""
-    ns = {number["n"] for cell in cells.values() for number in cell["columns"].values()}
-    texts = f"{min(ns)}" if len(ns) == 1 else f"{min(ns)} to {max(ns)}"
+    size = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
+    note = f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {size}.{interval}"
+    return [f"## {table.title}", "", note, "", *align_table(heading, body, numbers, markdown=True), ""]
+
+
+def _with_interval(figure: Figure | None, *, brief: bool) -> str:
+    if figure is None or not figure["value"]:
+        return "–"
+    value, low, high = (short(float(figure[name])) if figure[name] else "" for name in ("value", "low", "high"))
+    return value if brief or not low else f"{value} [{low}, {high}]"
+
+
+def _p_value(columns: Mapping[str, Figure], column: str) -> float | None:
+    return float(columns[column]["value"]) if column in columns else None
+
+
+def render_passage(results: Iterable[Figure]) -> list[str]:
+    """Markdown of Clark et al., Table 1."""
+    body = []
+    for row, columns in figures_of(results, "clark-table-1").items():
+        first, *others = (float(columns[column]["value"]) for column in ("score", "word order", "repetition"))
+        line = [row, f"{first:.4g}"]
+        for score, change in zip(others, CLARK_1[row.partition(", ")[0]], strict=True):
+            line += [f"{score:.4g} ({100 * (score / first - 1):+.0f} %)", f"{change:+d} %"]
+        body.append(line)
+    heading = ["metric, summary", "score", "word order", "paper", "repetition", "paper"]
     return [
-        f"## {table.title}",
+        "## Clark et al. 2019, Table 1: word order and repetition",
         "",
-        f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {texts}.{interval}",
+        "One passage with two summaries, each altered as in the paper; the texts are our own (`run.py`), similar to "
+        "the paper's. Summary 1 repeats a phrase whose words are in the passage, summary 2 one whose words are not: "
+        "the cost of repetition depends on what is repeated.",
         "",
-        *align_table(heading, body, numeric, markdown=True),
+        *align_table(heading, body, range(1, len(heading)), markdown=True),
         "",
     ]
 
 
-def _with_interval(number: Mapping[str, float | None] | None, *, brief: bool) -> str:
-    if number is None or number["value"] is None:
-        return "–"
-    value, low, high = number["value"], number["low"], number["high"]
-    if brief or low is None or high is None:
-        return short(value)
-    return f"{short(value)} [{short(low)}, {short(high)}]"
-
-
-def write_results(out: Path, tables: Mapping[str, Table]) -> Path:
-    """Write ``RESULTS.md`` from all cells."""
+def write_page(folder: Path, tables: Mapping[str, Table]) -> Path:
+    """Write ``RESULTS.md`` from ``results.csv`` and the pictures in ``figures/``."""
+    results = read_results(folder)
     lines = [
         "# Correlation with human judgements",
         "",
-        "Written by `python benchmarks/agreement/run.py`; each number comes from one of the files in `cells/`.",
+        "Written by `python benchmarks/agreement/run.py` from `results.csv`, which has the signature of every metric.",
         f"Last written with {machine(PACKAGES)}.",
         "",
         "Every table shows the paper's numbers beside ours. Encoders differ (see the notes), so compare the order of",
         "the rows and the differences between them, not the absolute values.",
         "",
-        *render_passage(out),
+        *(render_passage(results) if any(figure["table"] == "clark-table-1" for figure in results) else []),
+        *(line for table in tables.values() for line in render_table(table, results)),
     ]
-    for table in tables.values():
-        cells = {}
-        for row in table.rows:
-            path = cell_path(out, table, row)
-            if path.exists():
-                cells[row.call.label] = json.loads(path.read_text(encoding="utf-8"))
-        lines += render_table(table, cells)
-    lines += render_figures(out)
-    speed = out / "cells" / "speed.json"
-    if speed.exists():
-        lines += render_speed(json.loads(speed.read_text(encoding="utf-8")))
-    path = out / "RESULTS.md"
-    write_file(path, "\n".join(lines).rstrip("\n") + "\n")
-    return path
-
-
-def tuned_encoder(out: Path) -> str | None:
-    """The fine-tuned encoder of an earlier run."""
-    for path in (out / "cells").glob("zhao-table-*/tuned-encoder-idf.json"):
-        return str(json.loads(path.read_text(encoding="utf-8"))["options"]["model"])
-    return None
-
-
-def render_figures(out: Path) -> list[str]:
-    """The pictures that `figures.py` has drawn."""
-    drawn = [f"![{path.stem}](figures/{path.name})" for path in sorted((out / "figures").glob("*.png"))]
-    note = "Zhao et al. 2019, Figs. 2 and 3, drawn by `figures.py` from the scores in `cells/figures.json`."
-    return ["## Figures", "", note, "", *drawn, ""] if drawn else []
-
-
-def render_speed(found: Mapping[str, Any]) -> list[str]:
-    seconds = {name: sorted(times) for name, times in found["seconds"].items()}
-    one, five = (seconds[name][len(seconds[name]) // 2] for name in ("one", "five"))
-    runs = len(seconds["one"])
-    return [
-        "## Shared forward passes",
-        "",
-        f"{found['data']} ({found['texts']} texts): {one:.1f} s with one contextual metric (MoverScore), {five:.1f} s "
-        f"with five ({', '.join(found['metrics'])}): {found['ratio']:.2f} times as long (median of {runs} runs).",
-        "",
-    ]
+    pictures = [f"![{path.stem}](figures/{path.name})" for path in sorted((folder / "figures").glob("*.png"))]
+    if pictures:
+        lines += ["## Figures", "", "Zhao et al. 2019, Figs. 2 and 3, drawn by `figures.py`.", "", *pictures]
+    write_file(folder / "RESULTS.md", "\n".join(lines).rstrip("\n") + "\n")
+    return folder / "RESULTS.md"

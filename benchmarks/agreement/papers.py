@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from movers.agreement.scoring import MetricCall
 
 from layout import MINILM, MPNET, Row, Table, call, paper  # isort: skip
@@ -119,7 +117,7 @@ _ZHAO_1 = Table(
     ),
     note="Pearson within each language pair, and its mean. The paper's encoder is BERT-base (12 layers); ours is "
     "all-MiniLM-L6-v2 (6 layers, 384 dimensions) unless a row names another. The paper weights n-grams by IDF, so our "
-    "rows with IDF correspond to it; the paper's rows with fine-tuning on MNLI need a fine-tuned encoder (`--tuned`).",
+    "rows with IDF correspond to it.",
 )
 
 _FOUR = "cs-en de-en fi-en lv-en"
@@ -233,42 +231,4 @@ _ZHAO_3 = Table(
     note="Spearman over all 404 utterances.",
 )
 
-# The paper's results with an encoder fine-tuned on MNLI; shown only beside a fine-tuned encoder of ours.
-_TUNED: dict[str, tuple[tuple[dict[str, object], str, dict[str, float]], ...]] = {
-    "zhao-table-1": (
-        (
-            {"n_gram": "sentence"},
-            "SMD + BERT + MNLI + PMeans",
-            paper(_WMT, ".616 .643 .785 .660 .664 .668 .633 .667"),
-        ),
-        ({}, "WMD-1 + BERT + MNLI + PMeans", paper(_WMT, ".670 .708 .835 .746 .738 .762 .744 .743")),
-        ({"n_gram": 2}, "WMD-2 + BERT + MNLI + PMeans", paper(_WMT, ".679 .710 .832 .745 .736 .763 .740 .743")),
-    ),
-    "zhao-table-3": (
-        ({"n_gram": "sentence"}, "SMD + BERT + MNLI + PMeans", paper(_BAGEL_COLUMNS, ".280 .149 .120")),
-        ({}, "WMD-1 + BERT + MNLI + PMeans", paper(_BAGEL_COLUMNS, ".285 .195 .158")),
-        ({"n_gram": 2}, "WMD-2 + BERT + MNLI + PMeans", paper(_BAGEL_COLUMNS, ".284 .194 .156")),
-    ),
-}
-
-
-def paper_tables(tuned: str | None = None) -> list[Table]:
-    """The papers' tables; with the name or folder of a fine-tuned encoder also the rows that need one."""
-    tables = [_CLARK, _ZHAO_1, _ZHAO_3, _ZHAO_5, _ZHAO_6]
-    if tuned is None:
-        return tables
-    return [
-        replace(
-            table,
-            rows=table.rows
-            + tuple(
-                Row(
-                    _idf(", ".join(["tuned encoder", "IDF", *map(str, own.values())]), model=tuned, **own),
-                    name,
-                    numbers,
-                )
-                for own, name, numbers in _TUNED.get(table.name, ())
-            ),
-        )
-        for table in tables
-    ]
+PAPER_TABLES = (_CLARK, _ZHAO_1, _ZHAO_3, _ZHAO_5, _ZHAO_6)

@@ -1,9 +1,9 @@
-"""All tables: those of the papers, further judged sets, and what the defaults of version 0.2 changed."""
+"""All tables: those of the papers, further judged sets, and the translation preset."""
 
 from __future__ import annotations
 
 from layout import MINILM, MPNET, Row, Table, call
-from papers import PAIRS, paper_tables
+from papers import PAIRS, PAPER_TABLES
 
 
 def _everything() -> tuple[Row, ...]:
@@ -92,36 +92,8 @@ _BEYOND = (
     ),
 )
 
-# --- the change of defaults ------------------------------------------------------------------------------------------
-
-_OLD: dict[str, object] = {"temperature": 1, "keep_numbers": False}
-
-
-def _before_and_after(name: str, title: str, data: str, humans: tuple[str, ...], group: str | None = None) -> Table:
-    """Clark's metrics with the defaults of 0.1 and of today."""
-    return Table(
-        name=f"defaults-{name}",
-        title=f"Before and after, {title}",
-        data=data,
-        humans=humans,
-        group=group,
-        groups=PAIRS if group else (),
-        rows=tuple(
-            Row(call(f"{label}{when}", metric, **options))
-            for label, metric in (("WMS", "wms"), ("SMS", "sms"), ("S+WMS", "swms"))
-            for when, options in ((" of 0.1", _OLD), ("", dict[str, object]()))
-        ),
-        note="Pearson over all texts. Version 0.1 computed exp(−distance) on unscaled vectors and dropped numbers; the "
-        "temperature changes no ranks, the numbers do.",
-    )
-
-
 _CHOSEN_ON, _JUDGED_ON = PAIRS[:4], PAIRS[4:]
-_DEFAULTS = (
-    _before_and_after("wmt17", "WMT17", "wmt17_seg_da_to_en", ("da_z",), group="lp"),
-    _before_and_after("webnlg", "WebNLG 2020", "webnlg2020_en", ("correctness", "data_coverage", "fluency")),
-    _before_and_after("squality", "SQuALITY", "squality_human_eval", ("correctness", "selection", "overall")),
-    _before_and_after("summeval", "SummEval", "summeval", _SUMMEVAL_HUMANS),
+_PRESETS = (
     Table(
         name="translation",
         title="The translation preset on WMT17 as published",
@@ -141,9 +113,4 @@ _DEFAULTS = (
 )
 
 
-def all_tables(tuned: str | None = None) -> dict[str, Table]:
-    """Every table by name; with the name or folder of a fine-tuned encoder also the rows that need one."""
-    return {table.name: table for table in (*paper_tables(tuned), *_BEYOND, *_DEFAULTS)}
-
-
-TABLES = all_tables()
+TABLES = {table.name: table for table in (*PAPER_TABLES, *_BEYOND, *_PRESETS)}

@@ -1,21 +1,10 @@
 """Correlation with human judgements, with confidence intervals and significance tests.
 
-All functions work on plain lists of numbers from any source. ``scores`` are a metric's scores of some texts, ``human``
-are human scores of the same texts, in the same order. ``None`` (or NaN) marks a missing value; missing
-values are skipped and counted.
-
-There are three levels:
-
-``segment``
-    one coefficient over all texts;
-``summary``
-    one coefficient within each document (over the texts that different systems wrote for it), then the mean over
-    documents. Documents in which either side is constant have no coefficient; they are skipped and counted;
-``system``
-    scores are averaged over each system's texts first, then one coefficient over systems.
-
-The *unit* of a level is what a coefficient is computed or averaged over: texts, documents or systems. The bootstrap
-resamples units, and the permutation test exchanges them.
+``scores`` are a metric's scores of some texts, ``human`` are human scores of the same texts, in the same order; None
+(or NaN) marks a missing value. There are three levels: ``segment`` correlates all texts; ``summary`` correlates within
+each document (over the texts that different systems wrote for it) and averages over documents, except those in which
+either side is constant; ``system`` averages each system's scores first and correlates systems. The *unit* of a level is
+what the bootstrap resamples and the permutation test exchanges: texts, documents or systems.
 
 References
 ----------
@@ -27,22 +16,28 @@ Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate
 
 from __future__ import annotations
 
-from movers.agreement.bootstrap import percentile_interval
-from movers.agreement.coefficients import correlation, correlation_matrix, share_of_pairs_ranked_right
-from movers.agreement.columns import COEFFICIENTS, LEVELS, Coefficient, Level
-from movers.agreement.levels import Agreement, Estimate, correlate
+from movers.agreement.correlation import (
+    COEFFICIENTS,
+    LEVELS,
+    Agreement,
+    Coefficient,
+    Estimate,
+    Level,
+    correlate,
+    correlation,
+    correlation_matrix,
+    percentile_interval,
+    share_of_pairs_ranked_right,
+)
+from movers.agreement.scoring import SystemTest, compare_texts
 from movers.agreement.significance import (
     PairwiseTest,
     Randomization,
+    SystemComparison,
     Williams,
     compare_correlations,
-    williams_test,
-)
-from movers.agreement.systems import (
-    SystemComparison,
-    SystemTest,
     compare_systems,
-    compare_texts,
+    williams_test,
 )
 from movers.agreement.table import AgreementRow, agreement_table
 

@@ -1,6 +1,6 @@
-"""Human-judged texts, and filters on them.
+"""Human-judged texts: one row per text, read from files, filtered by conditions.
 
-All datasets use one format. Every text is a row with
+Every row has
 
 ``id``
     any label;
@@ -13,8 +13,9 @@ All datasets use one format. Every text is a row with
     is kept as the field ``scores.<name>``);
 
 and optionally ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts at summary
-level), ``lp`` (language pair), ``split``, or anything else. :mod:`movers.agreement.readers` reads datasets from files,
-:mod:`movers.agreement.hub` from the Hub.
+level), ``lp`` (language pair), ``split``, or anything else. Files are JSON Lines, JSON, Parquet, or CSV and TSV with
+columns ``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null.
+``benchmarks/agreement/convert.py`` converts published datasets into this format.
 """
 
 from __future__ import annotations
@@ -23,13 +24,18 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeGuard
 
 from movers.errors import InputError
+from movers.io import Table, write_file
 
-__all__ = ["JudgedSet", "JudgedText"]
+__all__ = ["JudgedSet", "JudgedText", "read_judged", "write_judged"]
+
+Record = Mapping[str, object]
+LocatedRecord = tuple[str, Record]  # a row, and its location for error messages
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,12 @@ class JudgedText:
     scores: Mapping[str, float | None]
     fields: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The source text, or several."""
+        source = self.fields.get("source")
+        return tuple(part for part in (source if isinstance(source, list) else [source]) if isinstance(part, str))
+
 
 @dataclass(frozen=True)
 class JudgedSet:
@@ -51,21 +63,21 @@ class JudgedSet:
     texts: tuple[JudgedText, ...]
 
     @classmethod
-    def from_rows(cls, name: str, rows: Iterable[tuple[str, Mapping[str, object]]]) -> JudgedSet:
-        """Validate rows, each given with its location for error messages."""
-        placed = list(rows)
-        if not placed:
+    def from_rows(cls, name: str, rows: Iterable[LocatedRecord]) -> JudgedSet:
+        """Validate rows, each with its location for error messages."""
+        located = list(rows)
+        if not located:
             raise InputError(f"{name}: expected at least one judged text, but got none")
-        scores = [_scores_of(row, where) for where, row in placed]
-        wordy = {key for own in scores for key, value in own.items() if isinstance(value, str)}
-        wordy -= {key for own in scores for key in wordy if not isinstance(own.get(key), str | None)}
-        return cls(
-            name,
-            tuple(
-                _judged_text(row, own, where, number, wordy)
-                for number, ((where, row), own) in enumerate(zip(placed, scores, strict=True))
-            ),
-        )
+        values: dict[str, list[object]] = {}
+        for where, row in located:
+            scores = row.get("scores")
+            if not isinstance(scores, Mapping):
+                raise InputError(f"{where}: scores: expected an object of names and numbers, but got {scores!r:.60}")
+            for key, value in scores.items():
+                if value is not None:
+                    values.setdefault(key, []).append(value)
+        texts = {key for key, column in values.items() if all(isinstance(value, str) for value in column)}
+        return cls(name, tuple(_judged_text(row, where, number, texts) for number, (where, row) in enumerate(located)))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -103,33 +115,36 @@ class JudgedSet:
         Values are compared as text: ``true``, ``false`` and ``null`` as in JSON, whole numbers without a point.
         ``>=`` and ``<=`` compare numbers; texts whose field is not a number do not match.
         """
-        kept = self.texts
+        texts = self.texts
         for condition in conditions:
-            found = re.fullmatch(r"\s*(.+?)\s*(!=|>=|<=|=)\s*(.*?)\s*", condition, re.DOTALL)
-            if found is None:
+            match = re.fullmatch(r"\s*(.+?)\s*(!=|>=|<=|=)\s*(.*?)\s*", condition, re.DOTALL)
+            if match is None:
                 raise InputError(f"where: expected field=value (or !=, >=, <=), but got {condition!r}")
-            name, sign, wanted = found.groups()
+            name, operator, bound = match.groups()
             if name not in self.field_names():
                 known = ", ".join(self.field_names()) or "(none)"
                 raise InputError(f"{self.name}: expected one of the fields {known}, but got {name!r}")
-            kept = tuple(text for text in kept if _meets(text.fields.get(name), sign, wanted, condition))
-        if not kept:
+            limit = _number(bound)
+            if limit is None and operator in (">=", "<="):
+                raise InputError(f"where: expected a number after {operator}, but got {condition!r}")
+            texts = tuple(text for text in texts if _meets(text.fields.get(name), operator, bound, limit))
+        if not texts:
             raise InputError(f"{self.name}: expected texts with {' and '.join(conditions)}, but got none")
-        return JudgedSet(self.name, kept)
+        return JudgedSet(self.name, texts)
 
 
-def _meets(value: object, sign: str, wanted: str, condition: str) -> bool:
-    if sign in ("=", "!="):
-        return (_as_label(value) == wanted) == (sign == "=")
+def _meets(value: object, operator: str, bound: str, limit: float | None) -> bool:
+    if operator in ("=", "!="):
+        return (_as_label(value) == bound) == (operator == "=")
+    number = _number(str(value))
+    return number is not None and limit is not None and (number >= limit if operator == ">=" else number <= limit)
+
+
+def _number(text: str) -> float | None:
     try:
-        bound = float(wanted)
+        return float(text)
     except ValueError:
-        raise InputError(f"where: expected a number after {sign}, but got {condition!r}") from None
-    try:
-        number = float(str(value))
-    except ValueError:
-        return False
-    return number >= bound if sign == ">=" else number <= bound
+        return None
 
 
 def _as_label(value: object) -> str:
@@ -140,17 +155,10 @@ def _as_label(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _scores_of(row: Mapping[str, object], where: str) -> Mapping[str, object]:
-    scores = row.get("scores")
-    if not isinstance(scores, Mapping):
-        raise InputError(f"{where}: scores: expected an object of names and numbers, but got {scores!r:.60}")
-    return scores
-
-
-def _judged_text(
-    row: Mapping[str, object], scores: Mapping[str, object], where: str, number: int, wordy: set[str]
-) -> JudgedText:
-    candidate, references = row.get("candidate"), row.get("references") or []
+def _judged_text(row: Record, where: str, number: int, texts: set[str]) -> JudgedText:
+    """A validated row; ``texts`` are the names in ``scores`` that hold texts."""
+    candidate, references, scores = row.get("candidate"), row.get("references") or [], row["scores"]
+    assert isinstance(scores, Mapping)
     if not _is_text(candidate):
         raise InputError(f"{where}: candidate: expected a text, but got {candidate!r:.60}")
     if not isinstance(references, list | tuple) or not all(map(_is_text, references)):
@@ -160,10 +168,10 @@ def _judged_text(
         candidate=candidate,
         references=tuple(references),
         scores={
-            name: _score(value, f"{where}: scores[{name!r}]") for name, value in scores.items() if name not in wordy
+            name: _score(value, f"{where}: scores[{name!r}]") for name, value in scores.items() if name not in texts
         },
         fields={key: value for key, value in row.items() if key not in ("id", "candidate", "references", "scores")}
-        | {f"scores.{name}": value for name, value in scores.items() if name in wordy},
+        | {f"scores.{name}": value for name, value in scores.items() if name in texts},
     )
 
 
@@ -178,3 +186,73 @@ def _score(value: object, where: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
         raise InputError(f"{where}: expected a finite number or null, but got {value!r:.60}")
     return float(value)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def read_judged(
+    source: str | Path, *, split: str | None = None, where: Sequence[str] = (), references: Sequence[str] = ()
+) -> JudgedSet:
+    """Read judged texts from a file, ``-`` for standard input.
+
+    Only texts that meet the conditions ``where`` (:meth:`JudgedSet.where`) and have the value ``split`` in their field
+    of that name; ``references`` are further references for every text, such as a model essay.
+    """
+    judged = JudgedSet.from_rows(Path(source).name.split(".")[0], _read_records(str(source)))
+    conditions = [*where, *([f"split={split}"] if split else [])]
+    judged = judged.where(*conditions) if conditions else judged
+    texts = (replace(text, references=(*text.references, *references)) for text in judged.texts)
+    return JudgedSet(judged.name, tuple(texts))
+
+
+def _read_records(path: str) -> Iterator[LocatedRecord]:
+    table = Table(path, "candidate")
+    for number, row in table:
+        where = table.where(number)
+        if isinstance(row, str) or "candidate" not in row:
+            got = "a text" if isinstance(row, str) else f"the fields {', '.join(row)}"
+            raise InputError(f"{where}: expected a row with candidate, references and scores, but got {got}")
+        yield where, _from_cells(row, where) if table.kind in ("csv", "tsv") else row
+
+
+def _from_cells(cells: Record, where: str) -> Record:
+    """Convert a CSV row."""
+    scores: dict[str, float | None] = {}
+    row: dict[str, object] = {"scores": scores}
+    for name, cell in ((name, str(cell)) for name, cell in cells.items()):
+        if name.startswith("scores."):
+            number = scores[name.removeprefix("scores.")] = _number(cell)
+            if number is None and cell:
+                raise InputError(f"{where}: {name}: expected a number or an empty cell, but got {cell!r:.60}")
+        elif name == "references":
+            row[name] = _reference_cell(cell)
+        else:
+            row[name] = cell if cell or name == "candidate" else None
+    if not scores:
+        raise InputError(f"{where}: expected at least one column scores.<name>, but got {', '.join(cells)}")
+    return row
+
+
+def _reference_cell(cell: str) -> list[object]:
+    try:
+        references = json.loads(cell) if cell.startswith("[") else None
+    except ValueError:
+        references = None  # A text that begins with a bracket.
+    return references if isinstance(references, list) else [cell] if cell else []
+
+
+def write_judged(judged: JudgedSet, path: str | Path) -> None:
+    """Write a dataset as JSON Lines (gzipped if the name ends in ``.gz``); deterministic."""
+    rows = (
+        {
+            "id": text.id,
+            **text.fields,
+            "candidate": text.candidate,
+            "references": text.references,
+            "scores": text.scores,
+        }
+        for text in judged.texts
+    )
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

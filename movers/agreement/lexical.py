@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from types import ModuleType
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from movers.errors import InputError
 from movers.inputs import check_choice, check_pairs
@@ -21,19 +20,7 @@ __all__ = ["LEXICAL_METRICS", "bleu", "chrf", "rouge"]
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 
-class _SentenceScore(Protocol):
-    score: float
-
-
-class _SacreBleuMetric(Protocol):
-    """The part of sacreBLEU's interface that is used here."""
-
-    def sentence_score(self, hypothesis: str, references: Sequence[str]) -> _SentenceScore: ...
-
-    def get_signature(self) -> object: ...
-
-
-def _package(metric: str, module: str) -> ModuleType:
+def _package(metric: str, module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
@@ -48,40 +35,29 @@ def _result(scores: list[float], signature: str) -> dict[str, object]:
 def rouge(
     predictions: Sequence[str], references: References, *, variant: Variant = "rougeL", stemmer: bool = False
 ) -> dict[str, object]:
-    """ROUGE F-measure in 0–1 of each prediction, through ``rouge-score``; with several references, the best.
-
-    Parameters
-    ----------
-    variant : {"rouge1", "rouge2", "rougeL", "rougeLsum"}
-    stemmer : bool
-        Compare Porter stems instead of words.
-    """
+    """ROUGE F-measure in 0–1 of each prediction, of words or Porter stems; with several references, the best."""
     check_choice("rouge", "variant", variant, get_args(Variant))
-    texts, groups = check_pairs("rouge", predictions, references)
+    rows = zip(*check_pairs("rouge", predictions, references), strict=True)
     scorer = _package("rouge", "rouge_score.rouge_scorer").RougeScorer([variant], use_stemmer=stemmer)
-    scores = [
-        float(scorer.score_multi(group, text)[variant].fmeasure) for text, group in zip(texts, groups, strict=True)
-    ]
+    scores = [float(scorer.score_multi(group, text)[variant].fmeasure) for text, group in rows]
     return _result(scores, f"rouge|variant:{variant}|stemmer:{stemmer}|refs:max|v:{version('rouge-score')}")
 
 
 def bleu(predictions: Sequence[str], references: References) -> dict[str, object]:
-    """Sentence BLEU in 0–1 of each prediction, through sacreBLEU (exponential smoothing, effective order)."""
+    """Sentence BLEU in 0–1 of each prediction (exponential smoothing, effective order)."""
     metric = _package("bleu", "sacrebleu.metrics").BLEU(effective_order=True)
     return _sentence_scores("bleu", metric, predictions, references)
 
 
 def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> dict[str, object]:
-    """Sentence chrF in 0–1 of each prediction, through sacreBLEU; ``word_order=2`` is chrF++."""
+    """Sentence chrF in 0–1 of each prediction; ``word_order=2`` is chrF++."""
     metric = _package("chrf", "sacrebleu.metrics").CHRF(word_order=word_order)
     return _sentence_scores("chrf", metric, predictions, references)
 
 
-def _sentence_scores(
-    name: str, metric: _SacreBleuMetric, predictions: Sequence[str], references: References
-) -> dict[str, object]:
-    texts, groups = check_pairs(name, predictions, references)
-    scores = [metric.sentence_score(text, group).score / 100 for text, group in zip(texts, groups, strict=True)]
+def _sentence_scores(name: str, metric: Any, predictions: Sequence[str], references: References) -> dict[str, object]:
+    rows = zip(*check_pairs(name, predictions, references), strict=True)
+    scores = [metric.sentence_score(text, group).score / 100 for text, group in rows]
     return _result(scores, f"{name}|{metric.get_signature()}")
 
 

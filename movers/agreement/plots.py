@@ -1,6 +1,6 @@
-"""Plots: score distributions, correlation heat maps, bars with intervals, system rankings.
+"""Plots: score distributions of bad and good texts, and heat maps of the correlations between metrics.
 
-Every function returns a matplotlib ``Figure`` (no global state, no window); `save_plots` writes them all. matplotlib is
+Every function returns a matplotlib ``Figure`` (no global state, no window); `save_plots` writes them. matplotlib is
 part of the extra ``plots`` and imported only when something is drawn.
 """
 
@@ -8,25 +8,14 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from movers.agreement.coefficients import coefficient_of, correlation_matrix
-from movers.agreement.columns import (
-    COEFFICIENT_TITLES,
-    Coefficient,
-    Floats,
-    Scores,
-    check_labels,
-    rows_of_each,
-    stack,
-    take,
-)
-from movers.agreement.table import AgreementRow
+from movers.agreement.correlation import COEFFICIENT_TITLES, Coefficient, Floats, Scores, correlation_matrix, stack
 from movers.errors import InputError
 from movers.io import write_file
 
@@ -35,18 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "plot_correlation_bars",
-    "plot_metric_correlations",
-    "plot_score_distributions",
-    "plot_system_ranking",
-    "save_plots",
-    "write_figure",
-]
+__all__ = ["plot_metric_correlations", "plot_score_distributions", "save_plots", "write_figure"]
 
-# Okabe and Ito's colour-blind-safe palette.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-_BAD, _GOOD = "#D55E00", "#0072B2"
+_BAD, _GOOD = "#D55E00", "#0072B2"  # of Okabe and Ito's colour-blind-safe palette
 
 
 def _panels(count: int, width: float, height: float, title: str) -> tuple[Figure, list[Axes]]:
@@ -87,9 +67,9 @@ def plot_score_distributions(
     people, *columns = stack({"human": human, **metrics})
     for axis, (name, scores) in zip(axes, zip(metrics, columns, strict=True), strict=True):
         complete = ~np.isnan(people + scores)
-        own, shown = people[complete], scores[complete]
-        low, high = np.quantile(own, [share, 1 - share]) if len(own) else (math.nan, math.nan)
-        lowest, highest = (f"≤ {low:.3g}", shown[own <= low]), (f"≥ {high:.3g}", shown[own >= high])
+        judged, shown = people[complete], scores[complete]
+        low, high = np.quantile(judged, [share, 1 - share]) if len(judged) else (math.nan, math.nan)
+        lowest, highest = (f"≤ {low:.3g}", shown[judged <= low]), (f"≥ {high:.3g}", shown[judged >= high])
         parts = {"bad": highest, "good": lowest} if lower_is_better else {"bad": lowest, "good": highest}
         for place, (colour, (_, values)) in enumerate(zip((_BAD, _GOOD), parts.values(), strict=True)):
             _draw_distribution(axis, place, values, colour)
@@ -149,132 +129,31 @@ def plot_metric_correlations(
     return figure
 
 
-def plot_correlation_bars(
-    rows: Sequence[AgreementRow], *, coefficient: Coefficient = "spearman", title: str = ""
-) -> Figure:
-    """Bar chart of the correlations with human scores, with confidence intervals (Clark et al. 2019, Fig. 3).
-
-    Bars are clustered by group and human score, one colour per metric. Undefined coefficients leave a gap.
-    """
-    if not rows:
-        raise InputError("plots: rows: expected at least one row of a table, but got none")
-    metrics = list(dict.fromkeys(row.metric for row in rows))
-    clusters = list(dict.fromkeys((row.group, row.human) for row in rows))
-    figure, (axis,) = _panels(1, max(4.5, 1.6 + 0.32 * len(clusters) * (len(metrics) + 1)), 3.4, title)
-    width = 0.8 / len(metrics)
-    named: set[str] = set()
-    for row in rows:
-        found = row.coefficients[coefficient]
-        if math.isnan(found.value):
-            continue
-        number = metrics.index(row.metric)
-        x = clusters.index((row.group, row.human)) + (number - (len(metrics) - 1) / 2) * width
-        label = None if row.metric in named else row.metric
-        axis.bar(x, found.value, width * 0.92, color=_COLOURS[number % len(_COLOURS)], label=label)
-        named.add(row.metric)
-        if not math.isnan(found.low):
-            axis.vlines(x, found.low, found.high, color="black", linewidth=1.2)
-    # Cluster labels contain only what differs between clusters.
-    several = [len(set(parts)) > 1 for parts in zip(*clusters, strict=True)]
-    labels = ["\n".join(part for part, shown in zip(pair, several, strict=True) if shown) for pair in clusters]
-    axis.set_xticks(range(len(clusters)), [label or clusters[0][1] for label in labels], fontsize=8)
-    axis.axhline(0, color="black", linewidth=0.8)
-    axis.set_ylabel(f"{COEFFICIENT_TITLES[coefficient]} ({rows[0].level} level), {rows[0].confidence:.0%} interval")
-    if named:
-        figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    return figure
-
-
-def plot_system_ranking(
-    metrics: Mapping[str, Scores],
-    human: Scores,
-    systems: Sequence[str],
-    *,
-    human_name: str = "people",
-    lower_is_better: bool = False,
-    title: str = "",
-) -> Figure:
-    """Mean score against mean human score of each system, one panel per metric, with the correlation as title.
-
-    Systems are numbered by human score, best first, with a legend beside the panels; above thirty systems the dots are
-    not numbered.
-    """
-    people, *columns = stack({"human": human, **metrics})
-    check_labels("systems", systems, len(people))
-    sign = -1 if lower_is_better else 1
-    means = _system_means(people[None], systems)
-    ranked = sorted(means, key=lambda system: -sign * means[system][0])
-    numbered = len(ranked) <= 30
-    figure, axes = _panels(len(metrics), 3.3, 3.4, title)
-    for axis, (name, scores) in zip(axes, zip(metrics, columns, strict=True), strict=True):
-        points = _system_means(np.stack([people, scores]), systems)
-        for system, (x, y) in points.items():
-            axis.scatter([x], [y], s=110 if numbered else 16, color=_GOOD, alpha=0.75, linewidths=0)
-            if numbered:
-                number = str(ranked.index(system) + 1)
-                axis.text(x, y, number, color="white", fontsize=6.5, ha="center", va="center_baseline")
-        x, y = np.array([*points.values()]).reshape(-1, 2).T
-        pearson, kendall = coefficient_of(y, sign * x, "pearson"), coefficient_of(y, sign * x, "kendall")
-        axis.set_title(f"{name}\nPearson {pearson:.2f}, Kendall {kendall:.2f}", fontsize=9)
-        axis.margins(0.12)
-    if numbered:
-        from matplotlib.lines import Line2D
-
-        figure.legend(
-            [Line2D([], [], linestyle="none")] * len(ranked),
-            [f"{number}  {system}" for number, system in enumerate(ranked, start=1)],
-            loc="outside right upper",
-            fontsize=7,
-            frameon=False,
-            handlelength=0,
-        )
-    direction = ", lower is better" if lower_is_better else ""
-    figure.supxlabel(f"mean human score ({human_name}{direction})", fontsize=10)
-    figure.supylabel("mean metric score", fontsize=10)
-    return figure
-
-
-def _system_means(columns: Floats, systems: Sequence[str]) -> dict[str, Floats]:
-    """Means of columns (k, texts) per system, over its texts that have all k values."""
-    complete = np.flatnonzero(~np.isnan(columns).any(axis=0))
-    rows_of_system = rows_of_each(take(systems, complete))
-    return {system: columns[:, complete[rows]].mean(axis=1) for system, rows in rows_of_system.items()}
-
-
 def save_plots(
     folder: str | Path,
-    rows: Sequence[AgreementRow],
     metrics: Mapping[str, Scores],
     humans: Mapping[str, Scores],
     *,
-    systems: Sequence[str] | None = None,
+    lower_is_better: Collection[str] = (),
     coefficient: Coefficient = "spearman",
     title: str = "",
 ) -> list[Path]:
-    """Draw all plots that the data allow and write them as PNG files.
-
-    ``rows`` are the result of :func:`movers.agreement.agreement_table`, ``metrics``, ``humans`` and ``systems`` its
-    inputs; without ``systems`` there is no system ranking. The files are ``correlation.png``, and for each human
-    score ``distribution_<name>.png``, ``metrics_<name>.png`` and ``systems_<name>.png``.
-    """
-    figures = {"correlation": plot_correlation_bars(rows, coefficient=coefficient, title=title)}
-    lower_is_better = {row.human for row in rows if row.lower_is_better}
-    for name, human in humans.items():
-        safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
-        heading = f"{title}: {name}" if title else name
-        lower = name in lower_is_better
-        figures[f"distribution_{safe}"] = plot_score_distributions(
-            metrics, human, human_name=name, lower_is_better=lower, title=heading
-        )
-        figures[f"metrics_{safe}"] = plot_metric_correlations(
-            metrics, human, human_name=name, coefficient=coefficient, title=heading
-        )
-        if systems is not None and len(set(systems)) > 2:
-            figures[f"systems_{safe}"] = plot_system_ranking(
-                metrics, human, systems, human_name=name, lower_is_better=lower, title=heading
-            )
+    """Write ``distribution_<name>.png`` and ``metrics_<name>.png`` for each human score."""
     make_folder(folder)
-    return [write_figure(figure, Path(folder) / f"{name}.png") for name, figure in figures.items()]
+    paths = []
+    for name, human in humans.items():
+        heading = f"{title}: {name}" if title else name
+        figures = {
+            "distribution": plot_score_distributions(
+                metrics, human, human_name=name, lower_is_better=name in lower_is_better, title=heading
+            ),
+            "metrics": plot_metric_correlations(
+                metrics, human, human_name=name, coefficient=coefficient, title=heading
+            ),
+        }
+        safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
+        paths += [write_figure(figure, Path(folder) / f"{kind}_{safe}.png") for kind, figure in figures.items()]
+    return paths
 
 
 def make_folder(folder: str | Path) -> None:

@@ -1,32 +1,28 @@
-"""Score judged texts with several metrics, in blocks, with shared forward passes.
-
-All metrics are built first, so that an encoder knows which layers they need. Then all metrics score one block of rows
-after the other: one forward pass over the texts of a block serves all of them.
-"""
+"""Score judged texts, or the texts of several systems, with several metrics in one pass."""
 
 from __future__ import annotations
 
 import inspect
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from movers.agreement.columns import rows_of_each
+from movers.agreement.correlation import check_resampling, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS
-from movers.encoders.shared import SharedPass
+from movers.agreement.significance import SystemComparison, compare_systems
 from movers.errors import InputError, RowError
-from movers.inputs import check_options
+from movers.inputs import check_options, check_positive, check_text_groups, check_texts
 from movers.io import progress_bar
-from movers.registry import METRICS
-from movers.scores import engine
-from movers.scores.options import PairOptions, RunOptions
-from movers.weights import Corpus
+from movers.registry import METRICS, parse_metric
+from movers.scorer import Row, Scorer
+from movers.scores.options import References
 
-__all__ = ["MetricCall", "Scored", "compared_with", "score_judged"]
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
-# Rows per block.
-_BLOCK = 512
+__all__ = ["MetricCall", "Scored", "SystemTest", "compare_texts", "compared_with", "score_judged"]
 
 
 @dataclass(frozen=True)
@@ -47,139 +43,11 @@ class Scored:
     """One metric's scores of all judged texts; None if a text has no reference (or source)."""
 
     scores: list[float | None]
-    signature: str
-
-
-def score_judged(
-    judged: JudgedSet,
-    calls: Sequence[MetricCall],
-    *,
-    groups: Sequence[str] | None = None,
-    progress: bool | None = None,
-    known: Mapping[str, Mapping[int, float]] | None = None,
-    keep: Callable[[str, Mapping[int, float], str], None] | None = None,
-) -> dict[str, Scored]:
-    """Score every judged text with every metric.
-
-    Parameters
-    ----------
-    judged : JudgedSet
-    calls : sequence of MetricCall
-        Metrics with references skip texts without references, reference-free metrics skip texts without a source.
-    groups : sequence of str, optional
-        One label per text: with ``idf="corpus"``, IDF tables are built within each group.
-    progress : bool, optional
-        Show a progress bar; by default on terminals only.
-    known : mapping, optional
-        Label → row → score: scores of an earlier, interrupted run.
-    keep : function, optional
-        Called with a label, the newly scored rows and the signature after every block, for a later run's ``known``.
-
-    Returns
-    -------
-    dict
-        Label of the call → its scores, in the order of the texts.
-    """
-    labels = [call.label for call in calls]
-    if len(set(labels)) != len(labels):
-        raise InputError(f"metrics: expected each metric once, but got {', '.join(labels)}")
-    group_of = ["all"] * len(judged) if groups is None else list(groups)
-    shared = SharedPass()
-    runs = {
-        call.label: _Run.prepare(call, judged, group_of, (known or {}).get(call.label, {}), shared) for call in calls
-    }
-    total = sum(len(run.to_score) for run in runs.values())
-    with progress_bar(total, desc="scoring", unit=" texts", progress=progress) as bar:
-        for start in range(0, len(judged), _BLOCK):
-            for label, run in runs.items():
-                bar.set_postfix_str(label)
-                new = run.score(start, start + _BLOCK)
-                bar.update(len(new))
-                if keep is not None and new:
-                    keep(label, new, run.signature)
-    return {label: Scored(run.scores, run.signature) for label, run in runs.items()}
-
-
-def _parse(call: MetricCall, shared: SharedPass) -> RunOptions | None:
-    """Validated options of a metric; None for a lexical one."""
-    if call.name in LEXICAL_METRICS:
-        known = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
-        check_options(call.name, call.options, [option.name for option in known if option.kind is option.KEYWORD_ONLY])
-        return None
-    options = METRICS[call.name].parse({"progress": False, **call.options})
-    if isinstance(options, PairOptions):
-        options = replace(options, shared_pass=options.shared_pass or shared)
-    return options
-
-
-@dataclass(frozen=True)
-class _Run:
-    """State of a metric on a judged dataset.
-
-    ``others`` holds the references (or sources) of each text, ``metrics`` the metric of each group, ``to_score`` the
-    remaining rows, ``scores`` and ``signatures`` (an ordered set) the results so far.
-    """
-
-    call: MetricCall
-    judged: JudgedSet
-    others: list[list[str]]
-    group_of: Sequence[str]
-    metrics: dict[str, engine.PairMetric[object] | None]
-    to_score: list[int]
-    scores: list[float | None]
-    signatures: dict[str, None] = field(default_factory=dict)
-
-    @classmethod
-    def prepare(
-        cls,
-        call: MetricCall,
-        judged: JudgedSet,
-        group_of: Sequence[str],
-        known: Mapping[int, float],
-        shared: SharedPass,
-    ) -> _Run:
-        argument = compared_with(call.name)
-        others = [_texts_to_compare_with(text, argument) for text in judged.texts]
-        options = _parse(call, shared)
-        if getattr(options, "idf", None) not in (True, "corpus"):
-            group_of = ["all"] * len(judged)  # Scores depend on the group only through a corpus IDF table.
-        rows = [row for row, texts in enumerate(others) if texts]
-        to_score = [row for row in rows if row not in known]
-        metrics: dict[str, engine.PairMetric[object] | None] = {}
-        for group in dict.fromkeys(group_of[row] for row in to_score):
-            own = [row for row in rows if group_of[row] == group]
-            corpus = Corpus([judged.texts[row].candidate for row in own], [others[row] for row in own])
-            metrics[group] = None if options is None else METRICS[call.name].build(options, corpus)
-        return cls(call, judged, others, group_of, metrics, to_score, [known.get(row) for row in range(len(judged))])
+    signatures: dict[str, None] = field(default_factory=dict)  # an ordered set: one for each IDF table
 
     @property
     def signature(self) -> str:
-        return " ".join(self.signatures) or f"{self.call.name}|no texts"
-
-    def score(self, start: int, stop: int) -> dict[int, float]:
-        """Score the remaining rows from ``start`` to ``stop``."""
-        left = self.to_score[bisect_left(self.to_score, start) : bisect_left(self.to_score, stop)]
-        new: dict[int, float] = {}
-        for group, members in rows_of_each([self.group_of[row] for row in left]).items():
-            rows = [left[member] for member in members]
-            candidates = [self.judged.texts[row].candidate for row in rows]
-            others, metric = [self.others[row] for row in rows], self.metrics[group]
-            if metric is None:
-                result = LEXICAL_METRICS[self.call.name](candidates, others, **self.call.options)
-            else:
-                try:
-                    result = engine.score(metric, candidates, others)
-                except RowError as error:
-                    raise RowError(error.metric, self.judged.name, rows[error.row], error.reason) from None
-            scores = result.get(self.call.output)
-            if not isinstance(scores, list):
-                lists = ", ".join(name for name, value in result.items() if isinstance(value, list))
-                raise InputError(f"{self.call.name}: output: expected one of {lists}, but got {self.call.output!r}")
-            self.signatures[str(result["signature"])] = None
-            new |= zip(rows, scores, strict=True)
-        for row, score in new.items():
-            self.scores[row] = score
-        return new
+        return " ".join(self.signatures) or "no texts"
 
 
 def compared_with(name: str) -> str:
@@ -191,11 +59,205 @@ def compared_with(name: str) -> str:
     return METRICS[name].compared_with
 
 
-def _texts_to_compare_with(text: JudgedText, argument: str) -> list[str]:
-    """References, or the source document(s); empty if the text has none."""
-    if argument == "references":
-        return list(text.references)
-    source = text.fields.get("source")
-    if isinstance(source, str):
-        return [source]
-    return [part for part in source if isinstance(part, str)] if isinstance(source, list) else []
+def score_judged(
+    judged: JudgedSet,
+    calls: Sequence[MetricCall],
+    *,
+    groups: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> dict[str, Scored]:
+    """Score every judged text with every metric: label of the call → scores, in the order of the texts.
+
+    Metrics with references skip texts without references, reference-free metrics skip texts without a source. Metrics
+    with the same encoder reuse one forward pass per text. With ``idf="corpus"``, IDF tables are built within each of
+    the ``groups`` (one label per text).
+    """
+    labels = [call.label for call in calls]
+    if len(set(labels)) != len(labels):
+        raise InputError(f"metrics: expected each metric once, but got {', '.join(labels)}")
+    scored = {label: Scored([None] * len(judged)) for label in labels}
+    jobs = _jobs(calls)
+    rows_with = {
+        argument: [row for row, text in enumerate(judged.texts) if getattr(text, argument)]
+        for argument in ("references", "sources")
+    }
+    total = sum(len(rows_with[job.argument]) for job in jobs)
+    with progress_bar(total, desc="scoring", unit=" texts", progress=progress) as bar:
+        for job in jobs:
+            rows = rows_with[job.argument]
+            parts = [rows] if rows else []
+            if groups is not None and job.scorer is not None and job.scorer.needs_corpus:
+                members = rows_by_label([groups[row] for row in rows]).values()
+                parts = [[rows[member] for member in part] for part in members]
+            for part in parts:
+                try:
+                    results = job.run([judged.texts[row] for row in part], bar)
+                except RowError as error:
+                    raise RowError(error.metric, judged.name, part[error.row], error.reason) from None
+                for result, metric_calls in zip(results, job.calls, strict=True):
+                    for call in metric_calls:
+                        column = result.get(call.output)
+                        if not isinstance(column, list):
+                            known = ", ".join(name for name, value in result.items() if isinstance(value, list))
+                            raise InputError(f"{call.name}: output: expected one of {known}, but got {call.output!r}")
+                        scored[call.label].signatures[str(result["signature"])] = None
+                        for row, score in zip(part, column, strict=True):
+                            scored[call.label].scores[row] = score
+    return scored
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Metrics that are compared with the same texts, for each the calls that use it; without a scorer a lexical one."""
+
+    argument: str
+    calls: list[list[MetricCall]]
+    scorer: Scorer | None
+
+    def run(self, texts: Sequence[JudgedText], bar: tqdm[object]) -> list[Mapping[str, object]]:
+        """The result of each metric."""
+        if self.scorer is None:
+            ((call,),) = self.calls
+            candidates, references = [text.candidate for text in texts], [list(text.references) for text in texts]
+            bar.update(len(texts))
+            return [LEXICAL_METRICS[call.name](candidates, references, **call.options)]
+        rows = [Row(text.candidate, text.references, text.sources) for text in texts]
+        scorer = self.scorer.prepare(rows)
+        examples = []
+        for example in scorer.stream(rows, total=len(rows)):
+            examples.append(example)
+            bar.update(1)
+        return list(scorer.collect(examples).values())
+
+
+def _jobs(calls: Sequence[MetricCall]) -> list[_Job]:
+    """One job for all metrics that compare with references, one for those with sources; all options are validated."""
+    jobs: list[_Job] = []
+    metrics: dict[str, dict[str, list[MetricCall]]] = {}
+    for call in calls:
+        argument = compared_with(call.name)
+        if call.name in LEXICAL_METRICS:
+            parameters = inspect.signature(LEXICAL_METRICS[call.name]).parameters.values()
+            known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+            check_options(call.name, call.options, known)
+            jobs.append(_Job(argument, [[call]], None))
+        elif (text := _as_text(call)) is None:
+            jobs.append(_Job(argument, [[call]], Scorer([(call.name, call.options)], progress=False)))
+        else:
+            metrics.setdefault(argument, {}).setdefault(text, []).append(call)
+    for argument, users in metrics.items():
+        jobs.append(_Job(argument, list(users.values()), Scorer(list(users), progress=False)))
+    return jobs
+
+
+def _as_text(call: MetricCall) -> str | None:
+    """``name[key=value,…]``, by which a Scorer tells metrics apart; None if an option is no text, as an encoder."""
+    try:
+        options = {key: "none" if value is None else json.dumps(value) for key, value in call.options.items()}
+        text = call.name + (f"[{','.join(f'{key}={value}' for key, value in options.items())}]" if options else "")
+        return text if parse_metric(text)[1] == call.options else None
+    except (TypeError, InputError):
+        return None
+
+
+# --- systems ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SystemTest:
+    """Comparison of two systems by one metric, with their names and the signature."""
+
+    metric: str
+    a: str
+    b: str
+    signature: str
+    outcome: SystemComparison
+    alpha: float = 0.05
+
+    @property
+    def better(self) -> str | None:
+        """The name of the significantly better system, None if there is none."""
+        if not self.outcome.significant(self.alpha):
+            return None
+        return self.a if self.outcome.difference.value > 0 else self.b
+
+    def as_dict(self) -> dict[str, object]:
+        """A flat dict of JSON values."""
+        outcome = self.outcome
+        return {
+            "metric": self.metric,
+            "a": self.a,
+            "b": self.b,
+            "better": self.better,
+            "n": outcome.n,
+            **outcome.a.as_dict("mean_a"),
+            **outcome.b.as_dict("mean_b"),
+            **outcome.difference.as_dict("difference"),
+            "bootstrap_p": outcome.bootstrap_p,
+            "randomization_p": outcome.randomization.p,
+            "randomization_exact": outcome.randomization.exact,
+            "alpha": self.alpha,
+            "signature": self.signature,
+        }
+
+
+def compare_texts(
+    systems: Mapping[str, Sequence[str]],
+    calls: Sequence[MetricCall],
+    *,
+    references: References | None = None,
+    sources: References | None = None,
+    n_resamples: int = 1000,
+    n_exchanges: int = 10_000,
+    confidence: float = 0.95,
+    alpha: float = 0.05,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> list[SystemTest]:
+    """Score the texts of several systems with every metric, and compare the first system with each of the others.
+
+    ``systems`` maps names to n texts each, the first is A of every comparison. ``references`` and ``sources`` are n
+    texts, or n lists of texts. A system is better if both tests of :func:`compare_systems` give p < alpha. The tests
+    are ordered by metric, then system.
+    """
+    if len(systems) < 2:
+        raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
+    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
+    first, *others = systems
+    texts = {name: check_texts("compare", name, outputs) for name, outputs in systems.items()}
+    n = len(texts[first])
+    compared = {"references": references, "sources": sources}
+    groups = {key: check_text_groups("compare", key, rows) for key, rows in compared.items() if rows is not None}
+    for name, length in {key: len(rows) for part in (texts, groups) for key, rows in part.items()}.items():
+        if length != n:
+            raise InputError(f"compare: {name}: expected as many rows as {first} has ({n}), but got {length}")
+    for call in calls:
+        if (needed := compared_with(call.name)) not in groups:
+            raise InputError(f"compare: {call.label}: expected {needed} to compare with, but got none")
+    empty: list[list[str]] = [[]] * n
+    # All systems together, so that references are encoded once.
+    judged = JudgedSet(
+        "compare",
+        tuple(
+            JudgedText(f"{name}:{row}", text, tuple(row_references), {}, {"source": row_sources})
+            for name, outputs in texts.items()
+            for row, (text, row_references, row_sources) in enumerate(
+                zip(outputs, groups.get("references", empty), groups.get("sources", empty), strict=True)
+            )
+        ),
+    )
+    try:
+        scored = score_judged(judged, calls, progress=progress)
+    except RowError as error:
+        place, row = divmod(error.row, n)
+        raise RowError(error.metric, list(systems)[place], row, error.reason) from None
+    resampling = {"n_resamples": n_resamples, "n_exchanges": n_exchanges, "seed": seed}
+    tests = []
+    for call in calls:
+        column = scored[call.label]
+        scores = {name: column.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
+        for other in others:
+            outcome = compare_systems(scores[first], scores[other], confidence=confidence, **resampling)
+            tests.append(SystemTest(call.label, first, other, column.signature, outcome, alpha))
+    return tests

@@ -1,32 +1,34 @@
-"""Is one metric's correlation with human scores significantly higher than another's?"""
+"""Significance tests: is one metric's correlation with human scores higher than another's, is one system better?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy import stats
 
-from movers.agreement.bootstrap import BLOCK_NUMBERS, percentile_interval
-from movers.agreement.coefficients import coefficient_of
-from movers.agreement.columns import (
+from movers.agreement.correlation import (
     COEFFICIENTS,
-    LEVELS,
-    Alternative,
     Coefficient,
+    Estimate,
     Floats,
     Level,
+    Paired,
     Scores,
     check_resampling,
+    coefficient_of,
+    coefficients_of_rows,
     labels_for,
+    percentile_interval,
     stack,
 )
-from movers.agreement.levels import Estimate, Paired
 from movers.errors import InputError
-from movers.inputs import check_choice
+from movers.inputs import check_choice, check_positive
+
+Alternative = Literal["two-sided", "greater", "less"]
 
 
 @dataclass(frozen=True)
@@ -43,34 +45,20 @@ def williams_test(
 ) -> Williams:
     r"""Williams' test of the difference between two dependent correlations with the same human scores.
 
-    The correlations are dependent, because they share the human scores and the metrics are correlated with each other.
-    With :math:`r_{12}` and :math:`r_{13}` the metrics' correlations with the human scores and :math:`r_{23}` the
-    correlation between the metrics,
+    With :math:`r_{12}` and :math:`r_{13}` the correlations of metrics A and B with the human scores, :math:`r_{23}` the
+    correlation between the metrics, and n texts (at least 4),
 
     .. math::
         t_{n-3} = (r_{12} - r_{13}) \sqrt{\frac{(n-1)(1 + r_{23})}
         {2K\frac{n-1}{n-3} + \frac{(r_{12} + r_{13})^2}{4}(1 - r_{23})^3}},
         \qquad K = 1 - r_{12}^2 - r_{13}^2 - r_{23}^2 + 2 r_{12} r_{13} r_{23}.
 
-    Clark et al. apply it to Spearman coefficients; Graham and Baldwin, one-sided, to Pearson's.
+    Clark et al. apply it to Spearman coefficients; Graham and Baldwin, one-sided, to Pearson's. ``greater``: A
+    correlates better than B. Steiger (1980) gives 0.89 for correlations of .5 and .4 with .1 between the two, on 103
+    people:
 
-    Parameters
-    ----------
-    human_a, human_b : float
-        Correlation of metric A, and of metric B, with the human scores.
-    a_b : float
-        Correlation between the two metrics.
-    n : int
-        Number of texts, at least 4.
-    alternative : {"two-sided", "greater", "less"}
-        ``greater``: A correlates better than B.
-
-    Examples
-    --------
-    Steiger (1980) gives 0.89 for correlations of .5 and .4 with .1 between the two, on 103 people.
-
-    >>> found = williams_test(0.5, 0.4, 0.1, n=103)
-    >>> round(found.t, 2), found.degrees_of_freedom, round(found.p, 2)
+    >>> outcome = williams_test(0.5, 0.4, 0.1, n=103)
+    >>> round(outcome.t, 2), outcome.degrees_of_freedom, round(outcome.p, 2)
     (0.89, 100, 0.37)
     """
     check_choice("agreement", "alternative", alternative, get_args(Alternative))
@@ -86,21 +74,15 @@ def williams_test(
             f"but got human_a={human_a!r}, human_b={human_b!r}, a_b={a_b!r}"
         )
     # Rounding can push a matrix of rank 2 slightly below zero.
-    determinant = max(determinant, 0.0)
-    mean = (human_a + human_b) / 2
-    spread = 2 * determinant * (n - 1) / (n - 3) + mean**2 * (1 - a_b) ** 3
+    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (human_a + human_b) ** 2 / 4 * (1 - a_b) ** 3
     difference = human_a - human_b
     if spread > 0:
         t = difference * math.sqrt((n - 1) * (1 + a_b) / spread)
     else:
         # Metrics that are equal up to scale: no difference, or one without uncertainty.
         t = 0.0 if abs(difference) < 1e-12 else math.copysign(math.inf, difference)
-    distribution = stats.t(n - 3)
-    p = {
-        "two-sided": 2 * distribution.sf(abs(t)),
-        "greater": distribution.sf(t),
-        "less": distribution.cdf(t),
-    }[alternative]
+    null = stats.t(n - 3)
+    p = {"two-sided": 2 * null.sf(abs(t)), "greater": null.sf(t), "less": null.cdf(t)}[alternative]
     return Williams(float(t), n - 3, float(p))
 
 
@@ -113,19 +95,19 @@ class Randomization:
     exact: bool
 
 
-def exchanges(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Blocks, shape (resamples, n), of 0 (stay) and 1 (exchange) at random."""
-    block = max(1, BLOCK_NUMBERS // n)
+def exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool = False) -> Iterator[Floats]:
+    """Blocks of shape (exchanges, n): 1 for a unit that is exchanged, else 0; at random, or all 2ⁿ."""
+    if exact:
+        yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
+        return
+    block = max(1, 2_000_000 // n)  # bounds the memory
     for start in range(0, n_resamples, block):
         yield rng.integers(0, 2, size=(min(block, n_resamples - start), n), dtype=np.int8).astype(np.float64)
 
 
-def exchanges_or_all(n: int, n_resamples: int, rng: np.random.Generator) -> tuple[Iterator[Floats], bool]:
-    """All 2ⁿ exchanges as one block if they are at most ``n_resamples``, else random ones; whether they are all."""
-    if n < 63 and 2**n <= n_resamples:
-        every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-        return iter([every.astype(np.float64)]), True
-    return exchanges(n, n_resamples, rng), False
+def can_be_exact(n: int, n_resamples: int) -> bool:
+    """Whether all 2ⁿ exchanges are at most ``n_resamples``."""
+    return n < 63 and 2**n <= n_resamples
 
 
 def probability(exchanged: Floats, observed: float, exact: bool) -> Randomization:
@@ -135,42 +117,11 @@ def probability(exchanged: Floats, observed: float, exact: bool) -> Randomizatio
     Differences within rounding count as equal.
     """
     extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
-    if exact:
-        return Randomization(extreme / len(exchanged), len(exchanged), True)
-    return Randomization((extreme + 1) / (len(exchanged) + 1), len(exchanged), False)
+    p = extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
+    return Randomization(p, len(exchanged), exact)
 
 
-def _commensurable(scores: Floats, coefficient: Coefficient) -> Floats:
-    """Scores on a common scale: standard scores for Pearson, ranks for the rank coefficients."""
-    if coefficient == "pearson":
-        return (scores - scores.mean()) / scores.std()
-    return stats.rankdata(scores)
-
-
-def _exchanged_differences(a: Floats, b: Floats, human: Floats, coefficient: Coefficient, exchange: Floats) -> Floats:
-    """r(A′, human) − r(B′, human) after each exchange; ``a`` and ``b`` on a common scale, ``exchange`` (resamples, n).
-
-    Pearson's r (also of ranks) needs only sums, and these are linear in the exchange, so a block of exchanges is one
-    matrix product.
-    """
-    if coefficient in ("kendall", "kendall_c"):
-        swapped = exchange == 1
-        pairs = zip(np.where(swapped, b, a), np.where(swapped, a, b), strict=True)
-        return np.array(
-            [coefficient_of(x, human, coefficient) - coefficient_of(y, human, coefficient) for x, y in pairs]
-        )
-    people = stats.rankdata(human) if coefficient == "spearman" else human
-    people = people - people.mean()
-    moved = exchange @ np.stack([b - a, b**2 - a**2, (b - a) * people], axis=1)
-    return _pearson_after(a, people, moved) - _pearson_after(b, people, -moved)
-
-
-def _pearson_after(scores: Floats, people: Floats, moved: Floats) -> Floats:
-    """Pearson's r after each exchange, from the sums Σx, Σx², Σxy and their changes; ``moved`` (resamples, 3)."""
-    sums = np.array([scores.sum(), (scores**2).sum(), (scores * people).sum()])
-    total, squares, products = (sums + moved).T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return products / np.sqrt((squares - total**2 / len(scores)) * (people**2).sum())
+# --- two metrics -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -197,33 +148,51 @@ def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rn
     difference = paired.value(1, coefficient) - paired.value(2, coefficient)
     if math.isnan(difference):
         return PairwiseTest(paired.texts, paired.units, difference)
-    blocks, exact = exchanges_or_all(paired.units, n_resamples, rng)
-    exchanged = _differences(paired, coefficient, blocks)
+    exact = can_be_exact(paired.units, n_resamples)
+    exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng, exact))
     permutation = probability(exchanged, difference, exact)
     if exact:  # A mean over groups needs the same number of exchanges in every group.
         exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng))
-    williams = _williams(paired, coefficient)
+    williams = None
+    if coefficient in ("pearson", "spearman") and paired.documents is None and paired.units >= 4:
+        human, a, b = paired.columns
+        human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
+        williams = williams_test(human_a, human_b, a_b, paired.units)
     return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
 
 
-def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterator[Floats]) -> Floats:
+def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Floats]) -> Floats:
     """Differences of the two metrics' coefficients after exchanging their scores in some units."""
     if paired.documents is not None:
         # A document's coefficients are exchanged whole: the mean difference with random signs.
         difference = paired.within(1, coefficient) - paired.within(2, coefficient)
         return np.concatenate([(1 - 2 * block) @ difference / paired.units for block in blocks])
-    human = paired.columns[0]
-    a, b = (_commensurable(column, coefficient) for column in paired.columns[1:])
+    human, a, b = paired.columns
+    if coefficient == "pearson":  # on a common scale: standard scores, or ranks
+        a, b = ((scores - scores.mean()) / scores.std() for scores in (a, b))
+    else:
+        human, a, b = (stats.rankdata(scores) for scores in (human, a, b))
     return np.concatenate([_exchanged_differences(a, b, human, coefficient, block) for block in blocks])
 
 
-def _williams(paired: Paired, coefficient: Coefficient) -> Williams | None:
-    """Williams' test (two-sided), None where it does not apply."""
-    if coefficient not in ("pearson", "spearman") or paired.documents is not None or paired.units < 4:
-        return None
-    human, a, b = paired.columns
-    human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
-    return williams_test(human_a, human_b, a_b, paired.units)
+def _exchanged_differences(a: Floats, b: Floats, human: Floats, coefficient: Coefficient, exchange: Floats) -> Floats:
+    """r(A′, human) − r(B′, human) after each exchange; ``exchange`` has shape (exchanges, n)."""
+    if coefficient in ("kendall", "kendall_c"):
+        people = np.broadcast_to(human, exchange.shape)
+        first, second = (
+            coefficients_of_rows(np.where(exchange == 1, y, x), people, [coefficient])[coefficient]
+            for x, y in ((a, b), (b, a))
+        )
+        return np.asarray(first - second)
+    # Pearson's r needs only Σx, Σx² and Σxy, which are linear in the exchange: one matrix product for a block.
+    human = human - human.mean()
+    moved = exchange @ np.stack([b - a, b**2 - a**2, (b - a) * human], axis=1)
+    r = []
+    for scores, change in ((a, moved), (b, -moved)):
+        total, squares, products = (np.array([scores.sum(), scores @ scores, scores @ human]) + change).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r.append(products / np.sqrt((squares - total**2 / len(scores)) * (human @ human)))
+    return r[0] - r[1]
 
 
 def compare_correlations(
@@ -248,15 +217,12 @@ def compare_correlations(
     tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
     level a system's two mean scores. Only texts that have all three scores are used.
 
-    Examples
-    --------
     >>> people = [1, 2, 3, 4, 5, 6, 7, 8]
-    >>> found = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
-    >>> round(found.difference, 3), found.permutation.exact, found.williams.p < 0.05
+    >>> outcome = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
+    >>> round(outcome.difference, 3), outcome.permutation.exact, outcome.williams.p < 0.05
     (0.19, True, True)
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
-    check_choice("agreement", "level", level, LEVELS)
     check_resampling(n_resamples, seed, confidence=confidence)
     columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
     paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
@@ -267,3 +233,66 @@ def compare_correlations(
     )
     test = pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))
     return replace(test, interval=Estimate(test.difference, *percentile_interval(a - b, confidence)))
+
+
+# --- two systems -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SystemComparison:
+    """Two systems' scores of the same ``n`` texts compared: means with paired bootstrap intervals, two-sided tests."""
+
+    n: int
+    a: Estimate
+    b: Estimate
+    difference: Estimate
+    bootstrap_p: float
+    randomization: Randomization
+
+    def significant(self, alpha: float = 0.05) -> bool:
+        """Whether both tests give p < alpha."""
+        return max(self.bootstrap_p, self.randomization.p) < alpha
+
+
+def compare_systems(
+    scores_a: Scores,
+    scores_b: Scores,
+    *,
+    n_resamples: int = 1000,
+    n_exchanges: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> SystemComparison:
+    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization.
+
+    The bootstrap replicates :math:`d^*` of the difference, centred on 0 instead of the observed :math:`d`, estimate its
+    distribution under the null hypothesis, so
+    :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
+    itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
+
+    Approximate randomization exchanges the two systems' scores of random texts; its p-value is the share of exchanges
+    after which the means differ at least as much as observed (two-sided, the observation counts as one exchange). If
+    all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
+
+    >>> outcome = compare_systems([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
+    >>> round(outcome.difference.value, 3), outcome.bootstrap_p < 0.01, outcome.randomization
+    (0.275, True, Randomization(p=0.125, n_resamples=16, exact=True))
+    """
+    check_resampling(n_resamples, seed, confidence=confidence)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
+    columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
+    n = columns.shape[1]
+    if not n:
+        raise InputError("agreement: scores_a and scores_b: expected at least one score, but got none")
+    columns = np.vstack([columns, columns[0] - columns[1]])
+    rng = np.random.default_rng(seed)
+    means = np.stack([columns[:, rng.integers(0, n, size=n)].mean(axis=1) for _ in range(n_resamples)], axis=1)
+    a, b, difference = (
+        Estimate(float(column.mean()), *percentile_interval(replicates, confidence))
+        for column, replicates in zip(columns, means, strict=True)
+    )
+    exact = can_be_exact(n, n_exchanges)
+    blocks = exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
+    exchanged = np.concatenate([(1 - 2 * block) @ columns[2] / n for block in blocks])
+    bootstrap_p = probability(means[2] - difference.value, difference.value, exact=False).p
+    return SystemComparison(n, a, b, difference, bootstrap_p, probability(exchanged, difference.value, exact))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -15,25 +13,23 @@ from scipy import stats
 from tiny import ROOT
 
 import movers
-from movers.agreement import scoring
-from movers.agreement.readers import read_file
+from movers.agreement.judged import read_judged
 
 
 def forget() -> None:
     """Scripts of other folders have modules of the same names."""
-    for name in ("run", "tables", "papers", "layout", "pages", "passage", "figures", "store", "common"):
+    for name in ("run", "tables", "papers", "layout", "pages", "common"):
         sys.modules.pop(name, None)
 
 
 @pytest.fixture
-def run(monkeypatch):
-    """The script as a module, with two small tables on the graded set instead of the papers'."""
+def run(monkeypatch, tmp_path):
+    """The script with small tables on the graded set instead of the papers', from tmp_path/data to tmp_path."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
     forget()
-    module = importlib.import_module("run")
-    tables = importlib.import_module("layout")
+    module, layout = importlib.import_module("run"), importlib.import_module("layout")
     small = (
-        tables.Table(
+        layout.Table(
             name="small",
             title="A small table",
             data="graded",
@@ -41,13 +37,11 @@ def run(monkeypatch):
             coefficient="spearman",
             baseline="words",
             rows=(
-                tables.Row(tables.call("words", "wms"), "WMS", {"adequacy": 0.180}),
-                tables.Row(tables.call("sentences", "sms"), differs_from="words", paper_p=0.35),
-                tables.Row(tables.call("later", "metric_of_the_future")),
-                tables.Row(tables.call("too late", "wms", option_of_the_past=1)),
+                layout.Row(layout.call("words", "wms"), "WMS", {"adequacy": 0.180}),
+                layout.Row(layout.call("sentences", "sms"), differs_from="words", paper_p=0.35),
             ),
         ),
-        tables.Table(
+        layout.Table(
             name="grouped",
             title="A table with groups",
             data="graded",
@@ -55,176 +49,95 @@ def run(monkeypatch):
             group="genre",
             groups=("news", "sport"),
             means={"both": ("news", "sport")},
-            rows=(tables.Row(tables.call("words", "wms")),),
+            rows=(layout.Row(layout.call("words", "wms")),),
         ),
-        tables.Table(name="absent", title="No data", data="nowhere", humans=("x",), rows=()),
+        layout.Table(name="absent", title="No data", data="nowhere", humans=("x",), rows=()),
     )
     monkeypatch.setattr(module, "TABLES", {table.name: table for table in small})
-    yield module
+    (tmp_path / "data" / "human").mkdir(parents=True)
+    lines = GRADED.read_text(encoding="utf-8").splitlines(keepends=True)
+    chosen = [line for line in lines if json.loads(line)["genre"] in ("news", "sport", "law")]
+    (tmp_path / "data" / "human" / "graded.jsonl").write_text("".join(chosen), encoding="utf-8")
+
+    def call(*arguments: str) -> dict[tuple[str, str, str], dict[str, str]]:
+        module.main(["--data", str(tmp_path / "data"), "--out", str(tmp_path), *arguments])
+        return {(one["table"], one["row"], one["column"]): one for one in module.read_results(tmp_path)}
+
+    call.module = module
+    yield call
     forget()
 
 
-@pytest.fixture
-def data(tmp_path) -> Path:
-    (tmp_path / "data" / "human").mkdir(parents=True)
-    shutil.copy(GRADED, tmp_path / "data" / "human")
-    return tmp_path / "data"
-
-
-def cell(out: Path, table: str, row: str) -> dict:
-    return json.loads((out / "cells" / table / f"{row}.json").read_text(encoding="utf-8"))
-
-
-def test_cells_hold_what_scipy_finds_for_the_metrics_own_scores(run, data, tmp_path, capsys):
-    assert run.main(["--data", str(data), "--out", str(tmp_path)]) == 0
-    judged = read_file(GRADED)
-    texts = [text.candidate for text in judged.texts]
-    scores = movers.wms(texts, [list(text.references) for text in judged.texts])["scores"]
-    found = cell(tmp_path, "small", "words")["columns"]["adequacy"]
-    assert found["value"] == pytest.approx(stats.spearmanr(scores, judged.human("adequacy")).statistic)
-    assert found["low"] < found["value"] < found["high"] and found["n"] == 140
-    grouped = cell(tmp_path, "grouped", "words")["columns"]
+def test_figures_are_what_scipy_finds_for_the_metrics_own_scores(run, tmp_path, capsys):
+    figures = run()
+    judged = read_judged(tmp_path / "data" / "human" / "graded.jsonl")
+    texts, references = zip(*((text.candidate, list(text.references)) for text in judged.texts), strict=True)
+    result = movers.wms(list(texts), list(references))
+    words = figures["small", "words", "adequacy"]
+    expected = stats.spearmanr(result["scores"], judged.human("adequacy")).statistic
+    assert float(words["value"]) == pytest.approx(expected)
+    assert float(words["low"]) < expected < float(words["high"])
+    assert (words["n"], words["metric"], words["signature"]) == ("21", "wms", result["signature"])
     news = [row for row, genre in enumerate(judged.labels("genre")) if genre == "news"]
-    expected = stats.pearsonr([scores[row] for row in news], [6 - place for place in range(7)]).statistic
-    assert grouped["news"]["value"] == pytest.approx(expected)
-    assert list(grouped) == ["news", "sport", "mean", "both"]
-    assert grouped["both"]["value"] == pytest.approx((grouped["news"]["value"] + grouped["sport"]["value"]) / 2)
-    sentences = cell(tmp_path, "small", "sentences")
-    assert 0 < sentences["williams_p"] <= 1
+    expected = stats.pearsonr([result["scores"][row] for row in news], range(6, -1, -1)).statistic
+    values = [float(figures["grouped", "words", column]["value"]) for column in ("news", "sport", "both")]
+    assert values[0] == pytest.approx(expected) and values[2] == pytest.approx((values[0] + values[1]) / 2)
     # The same difference, tested one-sided as an improvement and two-sided.
-    assert sentences["differs"]["row"] == "words"
-    assert sentences["differs"]["p"] == pytest.approx(2 * min(sentences["williams_p"], 1 - sentences["williams_p"]))
-    told = capsys.readouterr().err
-    assert "small: not in this version: later; too late" in told
-    assert "absent: no nowhere.jsonl.gz in" in told
-
-
-def test_the_page_has_the_papers_column_beside_ours(run, data, tmp_path):
-    run.main(["--data", str(data), "--out", str(tmp_path)])
-    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
-    heading = next(line for line in page.splitlines() if line.startswith("| metric"))
-    assert (
-        heading
-        == "| metric | options | row of the paper | adequacy | paper | better than words | differs from | p | paper |"
+    better, differs = (
+        float(figures["small", "sentences", f"{kind} words"]["value"]) for kind in ("better than", "differs from")
     )
-    words = next(line for line in page.splitlines() if line.startswith("| words"))
-    assert "| WMS |" in words and "| .180 |" in words
-    sentences = next(line for line in page.splitlines() if line.startswith("| sentences"))
-    assert sentences.endswith("| 0.35 |") and "| words | 0." in sentences
+    assert differs == pytest.approx(2 * min(better, 1 - better))
+    assert "absent: no nowhere.jsonl.gz in" in capsys.readouterr().err
+
+
+def test_the_page_has_the_papers_column_beside_ours(run, tmp_path):
+    run()
+    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    heading = (
+        "| metric | options | row of the paper | adequacy | paper | better than words | differs from | p | paper |"
+    )
+    assert lines[0] == heading
+    assert "| WMS |" in lines[2] and "| .180 |" in lines[2]
+    assert lines[3].endswith("| 0.35 |") and "| words | 0." in lines[3]
     assert "## A table with groups" in page and "No data" not in page
 
 
-def test_a_second_run_scores_nothing(run, data, tmp_path, monkeypatch):
-    run.main(["--data", str(data), "--out", str(tmp_path)])
-    page = (tmp_path / "RESULTS.md").read_bytes()
-    monkeypatch.setattr(run, "score_judged", lambda *_, **__: pytest.fail("scored again"))
-    run.main(["--data", str(data), "--out", str(tmp_path)])
-    assert (tmp_path / "RESULTS.md").read_bytes() == page
-
-
-def test_a_changed_set_is_scored_anew(run, data, tmp_path):
-    run.main(["--data", str(data), "--out", str(tmp_path)])
-    before = cell(tmp_path, "small", "words")
-    path = data / "human" / "graded.jsonl"
-    path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:70]) + "\n", encoding="utf-8")
-    run.main(["--data", str(data), "--out", str(tmp_path)])
-    after = cell(tmp_path, "small", "words")
-    assert after["columns"]["adequacy"]["n"] == 70 and after["data_sha256"] != before["data_sha256"]
-
-
-def test_an_interrupted_run_loses_no_block(run, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "_BLOCK", 40)
-    append = run.ScoreStore.append
-    written = []
-
-    def stop_after_three(self, path, scores, signature):
-        append(self, path, scores, signature)
-        written.append(len(scores))
-        if len(written) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(run.ScoreStore, "append", stop_after_three)
-    with pytest.raises(KeyboardInterrupt):
-        run.main(["--data", str(data), "--out", str(tmp_path), "--tables", "small"])
-    (words,) = (tmp_path / ".scores" / "graded").glob("wms-*.jsonl")
-    # A run that is killed may leave half a line.
-    with words.open("a", encoding="utf-8") as file:
-        file.write('{"signature": "wms')
-    monkeypatch.setattr(run.ScoreStore, "append", append)
-    run.main(["--data", str(data), "--out", str(tmp_path), "--tables", "small"])
-    blocks = [line for line in words.read_text(encoding="utf-8").splitlines() if line.endswith("}}")]
-    assert [len(json.loads(line)["scores"]) for line in blocks] == [40, 40, 40, 20]
-    assert len(run.ScoreStore(tmp_path / ".scores").read(words)[0]) == 140
-    assert cell(tmp_path, "small", "words")["columns"]["adequacy"]["n"] == 140
-
-
-def test_tables_over_the_same_texts_share_one_pass(run, data, tmp_path, monkeypatch):
-    small = run.TABLES["small"]
-    twin = dataclasses.replace(small, name="twin", coefficient="pearson", rows=small.rows[1:2] + (small.rows[0],))
-    monkeypatch.setitem(run.TABLES, "twin", twin)
-    passes = []
-
-    def count(texts, calls, **options):
-        known = options["known"]
-        passes.append([call.name for call in calls if len(known[call.label]) < len(texts)])
-        return score_judged(texts, calls, **options)
-
-    score_judged = run.score_judged
-    monkeypatch.setattr(run, "score_judged", count)
-    run.main(["--data", str(data), "--out", str(tmp_path), "--tables", "small,twin"])
-    assert [names for names in passes if names] == [["wms", "sms"]]
-    judged = read_file(GRADED)
-    references = [list(text.references) for text in judged.texts]
-    scores = movers.sms([text.candidate for text in judged.texts], references)["scores"]
-    for name, coefficient in (("small", stats.spearmanr), ("twin", stats.pearsonr)):
-        found = cell(tmp_path, name, "sentences")["columns"]["adequacy"]["value"]
-        assert found == pytest.approx(coefficient(scores, judged.human("adequacy")).statistic)
-
-
-def test_metrics_of_an_older_version_are_scored_again_on_demand(run, data, tmp_path, monkeypatch, capsys):
-    arguments = ["--data", str(data), "--out", str(tmp_path), "--tables", "small"]
-    run.main(arguments)
-    monkeypatch.setattr(run, "VERSION", "99")
-    run.main([*arguments, "--again", "sms"])
-    assert "small: 1 of 2 rows to do" in capsys.readouterr().err
-    assert (cell(tmp_path, "small", "sentences")["version"], cell(tmp_path, "small", "words")["version"]) != (
-        "99",
-        "99",
+def test_only_lines_that_are_missing_or_outdated_are_scored(run, tmp_path, monkeypatch):
+    figures = run()
+    scored = []
+    score_judged = run.module.score_judged
+    monkeypatch.setattr(
+        run.module,
+        "score_judged",
+        lambda texts, calls, **options: (
+            scored.extend(call.name for call in calls) or score_judged(texts, calls, **options)
+        ),
     )
-    assert cell(tmp_path, "small", "sentences")["version"] == "99"
+    assert run() == figures and not scored
+    results = tmp_path / "results.csv"
+    kept = [line for line in results.read_text(encoding="utf-8").splitlines(keepends=True) if "sentences" not in line]
+    results.write_text("".join(kept), encoding="utf-8")
+    assert run() == figures and sorted(scored) == ["sms", "wms"]  # wms is what sms is tested against
+    path = tmp_path / "data" / "human" / "graded.jsonl"
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:14]), encoding="utf-8")
+    assert run("--tables", "small")["small", "words", "adequacy"]["n"] == "14"
 
 
-def test_the_mnli_rows_appear_with_a_tuned_encoder_only(monkeypatch):
+def test_the_passage_is_scored_and_shown(run, tmp_path):
+    figures = run("--tables", "", "--passage")
+    assert float(figures["clark-table-1", "WMS, 1", "score"]["value"]) == pytest.approx(0.5522, abs=1e-4)
+    assert "| SMS, 2 |" in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+
+
+def test_the_committed_page_shows_every_table_of_the_committed_figures(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
     forget()
-    all_tables = importlib.import_module("tables").all_tables
+    pages, tables = importlib.import_module("pages"), importlib.import_module("tables")
+    folder = Path(tables.__file__).parent
+    page = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    results = pages.read_results(folder)
+    for table in tables.TABLES.values():
+        assert "\n".join(pages.render_table(table, results)) in page
     forget()
-    for tuned in (None, "some/tuned-encoder"):
-        rows = [row for table in all_tables(tuned).values() for row in table.rows if "MNLI" in row.stands_for]
-        assert {row.call.options.get("model") for row in rows} == ({tuned} if tuned else set())
-    for row in all_tables()["zhao-table-1"].rows:  # all of the paper's movers weigh by IDF
-        assert ("WMD" in row.stands_for or "SMD" in row.stands_for) <= (row.call.options.get("idf") == "corpus")
-
-
-def test_an_unknown_table_lists_the_known_ones(run, data):
-    with pytest.raises(SystemExit, match="unknown table 'big'; there are small, grouped, absent"):
-        run.main(["--data", str(data), "--tables", "big"])
-
-
-def test_every_paper_number_stands_in_a_column_of_its_table(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))
-    forget()
-    known = importlib.import_module("tables").all_tables("some/tuned-encoder")
-    forget()
-    assert {"clark-table-2", "zhao-table-1", "zhao-table-3", "zhao-table-5", "zhao-table-6"} <= set(known)
-    for table in known.values():
-        labels = [row.call.label for row in table.rows]
-        assert len(set(labels)) == len(labels) and (table.baseline is None or table.baseline in labels)
-        for row in table.rows:
-            assert set(row.paper) <= set(table.columns)
-            assert bool(row.paper) == bool(row.stands_for)
-    for row in known["zhao-table-1"].rows:
-        if row.paper:
-            pairs = [number for column, number in row.paper.items() if column != "mean"]
-            # The paper prints the mean of its seven columns; three decimals of each leave it to 0.001.
-            assert sum(pairs) / 7 == pytest.approx(row.paper["mean"], abs=0.0015)

@@ -13,8 +13,7 @@ import pytest
 from samples import GRADED
 
 from movers.agreement import correlate, correlation
-from movers.agreement.judged import JudgedSet
-from movers.agreement.readers import read_file
+from movers.agreement.judged import JudgedSet, read_judged
 from movers.agreement.scoring import MetricCall, score_judged
 from movers.registry import METRICS
 
@@ -33,7 +32,7 @@ LEAST_ON_GRADES = {
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
     """The reference doubles as the source, for metrics that compare with one."""
-    judged = read_file(GRADED)
+    judged = read_judged(GRADED)
     return JudgedSet(
         judged.name, tuple(replace(text, fields={**text.fields, "source": text.references[0]}) for text in judged.texts)
     )
@@ -102,7 +101,7 @@ def scores_of(judged: JudgedSet, name: str, **options) -> list[float | None]:
 @pytest.mark.data
 def test_spearman_on_news_summaries(judged_file):
     """Clark et al. Table 2: .258 with GloVe vectors; ours are wordllama's."""
-    judged = read_file(judged_file("chaganty18_cnndm")).where("is_reference=false")
+    judged = read_judged(judged_file("chaganty18_cnndm")).where("is_reference=false")
     found = correlate(scores_of(judged, "sms"), judged.human("overall"), n_resamples=1)
     assert (found.n, found.skipped["no_human_score"]) == (2085, 1)
     assert found.coefficients["spearman"].value >= 0.27
@@ -115,7 +114,7 @@ def test_spearman_on_news_summaries(judged_file):
 )
 def test_pearson_on_translations(judged_file, name, least):
     """One of the seven language pairs of WMT17, to be quick; the benchmark has them all."""
-    judged = read_file(judged_file("wmt17_seg_da_to_en")).where("lp=de-en")
+    judged = read_judged(judged_file("wmt17_seg_da_to_en")).where("lp=de-en")
     assert correlation(scores_of(judged, name), judged.human("da_z")) >= least
 
 
@@ -124,7 +123,7 @@ def test_pearson_on_translations(judged_file, name, least):
     ("name", "least"), [("wms", 0.19), ("sms", 0.21), ("moverscore", 0.21), ("bertscore_emd", 0.27)]
 )
 def test_spearman_on_utterances(judged_file, name, least):
-    judged = read_file(judged_file("bagel"))
+    judged = read_judged(judged_file("bagel"))
     assert correlation(scores_of(judged, name), judged.human("informativeness"), "spearman") >= least
 
 
@@ -134,7 +133,7 @@ def test_spearman_on_utterances(judged_file, name, least):
 )
 def test_spearman_on_sentence_pairs(judged_file, name, least):
     """Every fourth pair of the STS benchmark's test part."""
-    whole = read_file(judged_file("stsb")).where("split=test")
+    whole = read_judged(judged_file("stsb")).where("split=test")
     assert len(whole) == 1379
     judged = JudgedSet(whole.name, whole.texts[::4])
     assert correlation(scores_of(judged, name), judged.human("similarity"), "spearman") >= least
@@ -142,7 +141,7 @@ def test_spearman_on_sentence_pairs(judged_file, name, least):
 
 @pytest.mark.data
 def test_kendall_on_summaries_at_summary_level(judged_file):
-    judged = read_file(judged_file("summeval"))
+    judged = read_judged(judged_file("summeval"))
     found = correlate(
         scores_of(judged, "sms"), judged.human("relevance"), level="summary", documents=judged.labels("doc")
     )
@@ -152,30 +151,14 @@ def test_kendall_on_summaries_at_summary_level(judged_file):
 
 @pytest.mark.data
 def test_pearson_with_facts_of_summaries_without_references(judged_file):
-    judged = read_file(judged_file("qags_cnndm"))
+    judged = read_judged(judged_file("qags_cnndm"))
     assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("fact")) >= 0.5
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "texts", "human"),
-    [
-        ("cnn_dailymail_555", 555, ["quality"]),
-        ("dailynews_300", 300, ["quality"]),
-        ("dailynews_300_aspects", 300, ["fluent", "understandable", "informative", "compact", "overall"]),
-    ],
-)
-def test_annotators_of_news_summaries_give_zero_to_four(judged_file, name, texts, human):
-    judged = read_file(judged_file(name))
-    assert (len(judged), judged.human_names()) == (texts, human)
-    assert all(0 <= score <= 4 for score in judged.human(human[0]))
-    assert all(text.fields["source"] and not text.references for text in judged.texts)
 
 
 @pytest.mark.data
 @pytest.mark.slow
 def test_pearson_with_the_quality_of_news_summaries(judged_file):
     """Every fifth summary: the sources are long."""
-    whole = read_file(judged_file("cnn_dailymail_555"))
+    whole = read_judged(judged_file("cnn_dailymail_555"))
     judged = JudgedSet(whole.name, whole.texts[::5])
     assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("quality")) >= 0.2

@@ -1,4 +1,4 @@
-"""Judged sets scored by metrics: blocks, groups, what is left out, what a later run need not repeat."""
+"""Judged sets scored by metrics: groups, what is left out, which options and outputs are used."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import pytest
 from samples import GRADED
 
 import movers
-from movers.agreement import scoring
-from movers.agreement.judged import JudgedSet, JudgedText
-from movers.agreement.readers import read_file
+from movers.agreement.judged import JudgedSet, JudgedText, read_judged
 from movers.agreement.scoring import MetricCall, score_judged
 from movers.errors import InputError
+from movers.weights import IdfTable
 
 
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
-    return read_file(GRADED)
+    return read_judged(GRADED)
 
 
 def direct(judged: JudgedSet, **options) -> list[float]:
@@ -25,8 +24,7 @@ def direct(judged: JudgedSet, **options) -> list[float]:
     ]
 
 
-def test_scores_are_those_of_the_metric_itself_whatever_the_blocks(graded, monkeypatch):
-    monkeypatch.setattr(scoring, "_BLOCK", 33)
+def test_scores_are_those_of_the_metric_itself(graded):
     found = score_judged(graded, [MetricCall("words", "wms")], progress=False)["words"]
     assert found.scores == pytest.approx(direct(graded), abs=1e-9)
     assert found.signature.startswith("wms|")
@@ -55,27 +53,21 @@ def test_document_frequencies_of_the_corpus_are_counted_inside_groups(graded):
     assert len(found.signature.split(" ")) == 2
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(graded, monkeypatch):
-    monkeypatch.setattr(scoring, "_BLOCK", 50)
-    calls = [MetricCall("wms", "wms"), MetricCall("sms", "sms")]
-    kept: dict[str, dict[int, float]] = {"wms": {}, "sms": {}}
-    written = []
-
-    def keep(label, scores, signature):
-        if len(written) == 3:
-            raise KeyboardInterrupt
-        written.append((label, len(scores)))
-        kept[label] |= scores
-
-    with pytest.raises(KeyboardInterrupt):
-        score_judged(graded, calls, progress=False, keep=keep)
-    assert written == [("wms", 50), ("sms", 50), ("wms", 50)]
-    again = []
-    found = score_judged(
-        graded, calls, progress=False, known=kept, keep=lambda label, scores, _: again.append((label, len(scores)))
+def test_a_metric_has_a_score_for_each_of_its_outputs_and_option_values_of_any_kind(graded):
+    texts = JudgedSet("small", graded.texts[:10])
+    table = IdfTable.build([text.candidate.lower().split() for text in graded.texts])
+    calls = [
+        MetricCall("f1", "bertscore_emd", {"alignment": "greedy"}, "f1"),
+        MetricCall("recall", "bertscore_emd", {"alignment": "greedy"}, "recall"),
+        MetricCall("table", "wms", {"idf": table}),
+    ]
+    scored = score_judged(texts, calls, progress=False)
+    result = movers.bertscore_emd(
+        [text.candidate for text in texts.texts], [list(text.references) for text in texts.texts], alignment="greedy"
     )
-    assert again == [("sms", 50), ("wms", 40), ("sms", 40)]
-    assert found["wms"].scores == pytest.approx(direct(graded), abs=1e-9)
+    for name in ("f1", "recall"):
+        assert scored[name].scores == pytest.approx(result[name], abs=1e-6)
+    assert scored["table"].scores == pytest.approx(direct(texts, idf=table), abs=1e-9)
 
 
 def test_a_missing_output_is_named_with_those_that_there_are(graded):

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from movers import agreement
-from movers.agreement.rendering import render_comparison
 from movers.agreement.scoring import MetricCall
+from movers.agreement.table import render_comparison
 from movers.errors import InputError
 
 

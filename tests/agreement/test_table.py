@@ -12,7 +12,7 @@ import pytest
 from samples import judged_grid, related
 
 from movers import agreement
-from movers.agreement.rendering import render
+from movers.agreement.table import render
 from movers.errors import InputError
 
 
@@ -61,20 +61,20 @@ def test_a_group_has_the_same_interval_whatever_other_groups_there_are(rows):
 def test_the_interval_of_a_mean_over_tiny_groups_lies_around_it_and_covers_the_truth(binary):
     """Resamples of a few texts have ties, which lower τ-c, and of few judgements are often constant, so undefined."""
     rng = np.random.default_rng(4)
-    human = rng.normal(size=(30, 40, 6))  # tables, groups, texts
+    human = rng.normal(size=(10, 15, 6))  # tables, groups, texts
     scores = human + (0.7 if binary else 0.2) * rng.normal(size=human.shape)
     human = (human > 0) * 1.0 if binary else human
-    groups = np.repeat(np.arange(40), 6)
+    groups = np.repeat(np.arange(15), 6)
     tables = [
-        agreement.agreement_table({"m": x.ravel()}, {"h": y.ravel()}, groups=groups, n_resamples=100)
+        agreement.agreement_table({"m": x.ravel()}, {"h": y.ravel()}, groups=groups, n_resamples=40)
         for x, y in zip(scores, human, strict=True)
     ]
     for name in agreement.COEFFICIENTS:
         truth = np.nanmean([row.coefficients[name].value for table in tables for row in table[:-1]])
         means = [table[-1].coefficients[name] for table in tables]
         assert all(found.low <= found.value <= found.high for found in means)
-        # Of 30 intervals that cover the truth with probability .93, fewer than 24 do in 1 run of 250.
-        assert sum(found.low <= truth <= found.high for found in means) >= 24
+        # Of ten intervals that cover the truth with probability .93, fewer than seven do in 1 run of 300.
+        assert sum(found.low <= truth <= found.high for found in means) >= 7
 
 
 def test_better_than_names_only_metrics_that_are_significantly_worse(rows):
