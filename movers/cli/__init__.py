@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import signal
 import sys
@@ -11,10 +13,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TextIO
 
 from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
-from movers.cli.streams import discard_output, is_of_output, settle_streams
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -46,11 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
     alone = argv is None
     if alone:
-        settle_streams()
+        _prepare_streams()
+    debug = bool(os.environ.get("MOVERS_DEBUG"))
     try:
         return _run(argv)
     except InputError as error:
-        if os.environ.get("MOVERS_DEBUG"):
+        if debug:
             raise
         print(f"movers: error: {printable(str(error))}", file=sys.stderr)
         return _end(alone, 2)
@@ -61,12 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(str(exit.code))
         raise SystemExit(_end(alone, code) if code > 2 else code) from None
     except BrokenPipeError:  # the reader closed the pipe: `movers … | head`
-        discard_output()
+        _discard_output()
         return 141
-    except OSError as error:
-        if not is_of_output(error) or os.environ.get("MOVERS_DEBUG"):
+    except OSError as error:  # errors of files name them
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EBADF, errno.EIO) or debug:
             raise
-        discard_output()
+        _discard_output()
         print(f"movers: error: standard output: cannot write it: {error.strerror}", file=sys.stderr)
         return _end(alone, 2)
 
@@ -89,9 +90,7 @@ def _end(alone: bool, code: int) -> int:
     The interpreter would wait for threads that are still solving, which may take minutes. So the process exits here
     if it was started for this command only (`alone`).
     """
-    from movers.threads import solvers_at_work
-
-    if alone and solvers_at_work():
+    if alone and any(not thread.daemon for thread in threading.enumerate()[1:]):
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -116,12 +115,27 @@ def _exit(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *details: object) -> None:
     print(f"movers: warning: {printable(str(message))}", file=sys.stderr)
+
+
+def _prepare_streams() -> None:
+    """Let all three standard streams exist, and print what their encoding lacks as escapes.
+
+    A stream that the shell closed (`<&-`, `>&-`) leaves its number to the next file that is opened, which would get
+    what is printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # It takes the lowest free number. Writing to standard output fails: no result vanishes unseen.
+            os.open(os.devnull, os.O_RDWR if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Let what is still in the buffer go nowhere, so that the interpreter ends quietly."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

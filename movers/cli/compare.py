@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if len(set(arguments.systems)) < len(arguments.systems):
         raise InputError("compare: expected different files, but got the same one twice")
     if [*arguments.systems, *arguments.references, *arguments.sources].count("-") > 1:
-        raise InputError("compare: expected standard input (-) for one file only")
+        raise InputError("compare: standard input (-) can be only one of the files")
     if len(arguments.sources) > 1:
         raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
     check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in chosen})
@@ -69,11 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     systems = {path: list(texts) for path, texts in files.items()}
     references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
     sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
-    check_rows(
-        [(path, len(texts)) for path, texts in systems.items()]
-        + list(zip(arguments.references, TextGroups(references).counts(), strict=True))
-        + [(path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)]
-    )
+    counts = [(path, len(texts)) for path, texts in systems.items()]
+    counts += [(file.table.path, file.survey(lists=True)[0]) for file in references]
+    check_rows(counts + [(file.table.path, file.survey()[0]) for file in sources])
     try:
         tests = compare_texts(
             systems,

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join(flow_lines(result["alignments"][0][0])))
     print(f"\n{result['signature']}")
     if arguments.output is not None:
-        from movers.pictures import explain
+        from movers.explain import explain
 
         explain("swms", shown["text"], texts["reference"]).save(arguments.output)
         print(f"\nWord and sentence alignment of the same pair (swms): {os.path.abspath(arguments.output)}")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from movers.cli.arguments import Subparsers, add_options, check_picture, check_rows, options_of, row_in_file, say
-from movers.errors import InputError, RowError
-from movers.io import Table, TextGroups, Texts, align_table, write_file
+from movers.cli.arguments import InputFiles, Subparsers, add_columns, add_options, check_picture, options_of, say
+from movers.errors import InputError
+from movers.io import align_table, write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
 
 if TYPE_CHECKING:
-    from movers.pictures import Explanation
+    from movers.explain import Explanation
 
 _SHOWN = 12
 
@@ -34,8 +32,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--reference", metavar="TEXT", action="append", default=[], help="reference text; repeatable")
     parser.add_argument("--source", metavar="TEXT", action="append", default=[], help="source document; repeatable")
     parser.add_argument("--file", metavar="FILE", help="file to report on")
-    for name in ("prediction", "reference", "source"):
-        parser.add_argument(f"--{name}-column", metavar="NAME", help=f"column of the {name}s in --file")
+    add_columns(parser)
     add_options(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help=".html, .svg or .png; .html for a report")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
@@ -44,30 +41,28 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain a pair or a file."""
-    spec, options = parse_metric(arguments.metric)
-    options |= options_of(arguments)
+    spec, own = parse_metric(arguments.metric)
+    options = {**options_of(arguments), **own}
     spec.parse(options)
-    given = {"prediction": arguments.prediction, "reference": arguments.reference, "source": arguments.source}
+    texts = {"prediction": arguments.prediction, "reference": arguments.reference, "source": arguments.source}
     if arguments.file is not None:
-        if any(given.values()):
-            raise InputError("explain: expected --file or the texts themselves, but got both")
+        if any(texts.values()):
+            raise InputError("explain: pass either --file or the texts themselves")
         return _report(spec, options, arguments)
-    for name in given:
+    for name in texts:
         if getattr(arguments, f"{name}_column") is not None:
-            raise InputError(f"explain: --{name}-column: expected --file FILE beside it")
+            raise InputError(f"explain: --{name}-column requires --file FILE")
     argument = spec.compared_with.removesuffix("s")
-    others = given[argument]
-    if arguments.prediction is None or not others:
+    if arguments.prediction is None or not texts[argument]:
         raise InputError(f"{spec.name}: explain: expected --prediction TEXT and --{argument} TEXT, or --file FILE")
     unused = "source" if argument == "reference" else "reference"
-    if given[unused]:
+    if texts[unused]:
         raise InputError(f"{spec.name}: explain: expected --{argument}, but got --{unused}")
     if arguments.output is not None:
         check_picture(arguments.output)
-    from movers.pictures import explain
+    from movers.explain import explain
 
-    compared = {"reference": arguments.reference or None, "source": arguments.source or None}
-    explanation = explain(spec.name, arguments.prediction, compared["reference"], source=compared["source"], **options)
+    explanation = explain(spec.name, arguments.prediction, **{argument: texts[argument]}, **options)
     if arguments.output is None:
         say("\n".join(lines_of(explanation)))
     else:
@@ -100,48 +95,26 @@ def _cut(text: str, width: int = 44) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Predictions with their references or sources, read anew on every iteration."""
-
-    predictions: Texts
-    others: TextGroups
-
-    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
-        return zip(self.predictions, self.others, strict=True)
-
-
 def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Namespace) -> int:
     if arguments.output is None:
-        raise InputError("explain: expected -o report.html with --file")
+        raise InputError("explain: --file requires -o report.html")
     check_picture(arguments.output, (".html",))
-    from movers.pictures.explain import Explainer
-    from movers.pictures.report import report_of
-    from movers.weights import Corpus
-
-    table = Table(arguments.file, arguments.prediction_column)
-    if table.kind == "text":
-        raise InputError(
-            f"{table.path}: expected a file with columns (.jsonl, .csv, …), but it holds one text per line"
-        )
     argument = spec.compared_with
     unused = "source" if argument == "references" else "reference"
     if getattr(arguments, f"{unused}_column") is not None:
-        raise InputError(f"explain: --{unused}-column: expected none, because {spec.name} would not read it")
-    predictions = Texts(table, "predictions", arguments.prediction_column)
-    others = TextGroups([Texts(table, argument, getattr(arguments, f"{argument[:-1]}_column"))])
-    total = predictions.count()
-    check_rows([(table.path, total)])
+        raise InputError(f"explain: --{unused}-column: {spec.name} would not read it")
+    inputs = InputFiles.read(arguments, {"predictions": [arguments.file], argument: [arguments.file]})
+    if inputs.predictions.column is None:
+        raise InputError(f"{arguments.file}: expected a file with columns (.jsonl, .csv, …)")
+    from movers.explain import report
+
     options.setdefault("progress", False if arguments.quiet else None)
-    explainer = Explainer.build(spec, options, Corpus(predictions, others))
-    try:
-        report = report_of(explainer, Rows(predictions, others), total)
-    except RowError as error:
-        raise error.at(row_in_file(error, predictions, {argument: others})) from None
-    write_file(arguments.output, report.html())
-    say(f"{report.signature} = {sum(report.scores) / total:.4g}")
-    for kind, rows in report.flagged.items():
+    with inputs.locate_errors():
+        result = report(spec.name, inputs, total=inputs.rows, **options)
+    write_file(arguments.output, result.html())
+    say(f"{result.signature} = {sum(result.scores) / inputs.rows:.4g}")
+    for kind, rows in result.flagged.items():
         if rows:
-            say(f"  n_{kind}: {len(rows)} of {total}")
+            say(f"  n_{kind}: {len(rows)} of {inputs.rows}")
     say(f"wrote {arguments.output}")
     return 0

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import gradio  # noqa: F401
     except ImportError:
-        raise InputError("serve: the page needs the package gradio: pip install 'gradio>=6'") from None
+        raise InputError("serve: the page requires the package gradio: pip install 'gradio>=6'") from None
     from movers.serve import all_metrics_page, launch
 
     _check_free(arguments.host, arguments.port)
@@ -40,12 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_free(host: str, port: int) -> None:
-    """An address that is taken, or not this machine's, is told at once and in one line."""
+    """Report at once, in one line, an address that is in use or not of this machine."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
             probe.bind(address)
     except (OSError, UnicodeError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise InputError(f"serve: cannot listen on {host}:{port}: {told}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"serve: cannot listen on {host}:{port}: {reason}") from None
