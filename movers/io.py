@@ -298,7 +298,7 @@ def read_records(path: str | Path) -> Iterator[Record]:
 def read_text(path: str | Path) -> str:
     """The text of a file, which may be compressed (`.gz`)."""
     with gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb") as file:
-        return cast(bytes, file.read()).decode("utf-8")
+        return file.read().decode("utf-8")
 
 
 # --- texts: a column of a table --------------------------------------------------------------------------------------
@@ -584,9 +584,16 @@ class ResumableFile:
             while left:
                 left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
-            saved = {"run": self._run, "bytes": self._file.tell(), "state": state}
-        write_file(self._sidecar, json.dumps(saved, indent=1))
+            self._save({"run": self._run, "bytes": self._file.tell(), "state": state})
         self.unfinished = True
+
+    def _save(self, saved: Record) -> None:
+        part = self._sidecar.with_suffix(".tmp")  # always the same, so that a killed run leaves no other
+        with open(part, "w", encoding="utf-8") as file:
+            json.dump(saved, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, self._sidecar)
 
     def finish(self) -> None:
         """All sections are complete: move the file to its place."""

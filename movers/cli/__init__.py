@@ -77,7 +77,7 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         with _exit_when_terminated(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
             return int(arguments.run(arguments))
     finally:
         if not isinstance(sys.exception(), OSError):

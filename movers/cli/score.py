@@ -153,7 +153,7 @@ def _description(scorer: Scorer, options: dict[str, object], inputs: InputFiles)
     free = ("threads", "workers", "progress")
     chosen = [f"{name}={value}" for name, value in sorted(options.items()) if name not in free]
     signatures = {f"signature of {label}": signature for label, signature in scorer.signatures.items()}
-    return {"metrics": ", ".join(signatures), **signatures, "options": ", ".join(chosen) or "none", **inputs.digests}
+    return {"metrics": ", ".join(scorer.signatures), **signatures, "options": ", ".join(chosen) or "none", **inputs.digests}
 
 
 def _stream(
@@ -258,8 +258,9 @@ class ScoreFile:
                     if self._arrow is not None:
                         self._arrow.close()
             return
+        state = self._resumable.begin(description)
         try:
-            yield self._resumable.begin(description)
+            yield state
         except (Exception, KeyboardInterrupt, SystemExit):
             if self._resumable.unfinished:
                 newline = "\n" if sys.stderr.isatty() else ""  # below a progress bar
