@@ -59,14 +59,9 @@ class Row(NamedTuple):
 class Table:
     """The rows of a file; iterating again reads the file again.
 
-    Parameters
-    ----------
-    path : str or Path
-        `.jsonl`, `.ndjson`, `.json` (a list of objects or of texts), `.csv`, `.tsv`, `.parquet`, `.arrow` and
-        `.feather`; any other file holds one text per line. All may be compressed (`.gz`). `-` is standard input; the
-        format of what comes from a pipe is detected from its first line.
-    column : str, optional
-        The column that will be read, which helps to detect the format of a pipe.
+    The name chooses the format: `.jsonl`, `.ndjson`, `.json` (a list of objects or of texts), `.csv`, `.tsv`,
+    `.parquet`, `.arrow`, `.feather`; any other file holds one text per line. All may be compressed (`.gz`). `-` is
+    standard input; the format of a pipe is detected from its first line and the `column` that will be read.
     """
 
     def __init__(self, path: str | Path, column: str | None = None) -> None:
@@ -333,13 +328,8 @@ def find_column(where: str, columns: Iterable[str], wanted: str | None, common: 
 class Texts:
     """The texts of a file, or of a column of it; iterating again reads the file again.
 
-    Parameters
-    ----------
-    path : str or Table
-    argument : str
-        What the texts are: `predictions`, `references`, `sources`, …; errors begin with it.
-    column : str, optional
-        Default: the only column with a common name.
+    `argument` is what the texts are (`predictions`, `references`, `sources`, …); errors begin with it. Without
+    `column`, the only column with a common name is read.
     """
 
     def __init__(self, path: str | Table, argument: str, column: str | None = None) -> None:
@@ -461,14 +451,9 @@ def _writing(path: str | Path) -> Iterator[None]:
 
 
 def check_output(path: str | Path, suffixes: Sequence[str] = ()) -> Path:
-    """The file to write, with symbolic links resolved; an error if it cannot be written.
+    """The file to write (`-` is standard output), with symbolic links resolved; an error if it cannot be written.
 
-    Parameters
-    ----------
-    path : str or Path
-        `-` is standard output.
-    suffixes : sequence of str
-        Valid suffixes, if the suffix chooses the format; `.gz` may follow. A name without suffix is valid.
+    If there are `suffixes`, the name must end in one of them, also followed by `.gz`, or have none.
     """
     suffix = Path(Path(path).name.removesuffix(".gz")).suffix.lower()
     if suffixes and suffix and suffix not in suffixes:
@@ -497,10 +482,7 @@ def open_output(path: str | Path) -> Iterator[IO[bytes]]:
     target = check_output(path)
     with _writing(path):
         if is_stream(path):
-            sys.stdout.flush()
-            number = _OPEN_FILES.get(str(path))
-            # An open file is duplicated: opening it by name would start at its beginning.
-            with open(target if number is None else os.dup(number), "wb") as file:
+            with _open_stream(path) as file:
                 yield file
             return
         part = target.with_name(f".{target.name[:200]}.{os.urandom(4).hex()}.tmp")
@@ -512,6 +494,13 @@ def open_output(path: str | Path) -> Iterator[IO[bytes]]:
             _move(part, target)
         finally:
             part.unlink(missing_ok=True)
+
+
+def _open_stream(path: str | Path) -> IO[bytes]:
+    print(end="", flush=True)
+    number = _OPEN_FILES.get(str(path))
+    # An open file is duplicated: opening it by name would start at its beginning.
+    return open(path if number is None else os.dup(number), "wb", buffering=0)
 
 
 def _move(part: Path, target: Path) -> None:
@@ -539,26 +528,27 @@ class ResumableFile:
     """A file written section by section to `FILE.partial`; a run that was killed continues after its last section.
 
     `FILE.partial.json`, replaced after every section, says what the run is, how many bytes are complete and the state
-    after them. Bytes that follow are cut off when the run continues.
-
-    Parameters
-    ----------
-    path : str or Path
-    resume : bool
-        Continue an unfinished run. Otherwise, if there is one, it is an error.
+    after them. Bytes that follow are cut off when the run continues. A stream is written directly.
     """
 
     def __init__(self, path: str | Path, resume: bool) -> None:
         self.target = check_output(path)
         self.partial = self.target.with_name(f"{self.target.name}.partial")
         self._sidecar = self.target.with_name(f"{self.target.name}.partial.json")
-        self.unfinished = self.partial.exists() and self._sidecar.exists()
+        self._streamed = is_stream(path)
+        self._file: IO[bytes] | None = None
+        self.unfinished = not self._streamed and self.partial.exists() and self._sidecar.exists()
+        if self._streamed and resume:
+            raise InputError(f"{path}: cannot resume: expected the name of a file")
         if self.unfinished and not resume:
             raise InputError(f"{self.partial} is an unfinished run: continue it with --resume, or delete it")
 
     def begin(self, run: Mapping[str, str]) -> Any:
         """Open the file for this run; returns the state after the last complete section, None at the beginning."""
         self._run = dict(run)
+        if self._streamed:
+            self._file = _open_stream(self.target)
+            return None
         with _writing(self.partial):
             if not self.unfinished:
                 self._sidecar.unlink(missing_ok=True)
@@ -579,13 +569,15 @@ class ResumableFile:
 
     def append(self, data: bytes, state: object) -> None:
         """Add a section, with the state after it; both are on disk when this returns."""
-        with _writing(self.partial):
+        assert self._file is not None
+        with _writing(self.target if self._streamed else self.partial):
             left = memoryview(data)
             while left:
                 left = left[self._file.write(left) :]
-            os.fsync(self._file.fileno())
-            self._save({"run": self._run, "bytes": self._file.tell(), "state": state})
-        self.unfinished = True
+            if not self._streamed:
+                os.fsync(self._file.fileno())
+                self._save({"run": self._run, "bytes": self._file.tell(), "state": state})
+                self.unfinished = True
 
     def _save(self, saved: Record) -> None:
         part = self._sidecar.with_suffix(".tmp")  # always the same, so that a killed run leaves no other
@@ -597,17 +589,18 @@ class ResumableFile:
 
     def finish(self) -> None:
         """All sections are complete: move the file to its place."""
-        self._file.close()
-        with _writing(self.target):
-            _move(self.partial, self.target)
-            self._sidecar.unlink()
-        self.unfinished = False
+        if not self._streamed:
+            with _writing(self.target):
+                _move(self.partial, self.target)
+                self._sidecar.unlink()
+            self.unfinished = False
 
     def close(self) -> None:
         """Close the file; a run without a complete section leaves nothing behind."""
-        self._file.close()
-        if not self.unfinished:
-            self.partial.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.close()
+            if not self.unfinished and not self._streamed:
+                self.partial.unlink(missing_ok=True)
 
 
 # --- for people ------------------------------------------------------------------------------------------------------
@@ -688,15 +681,7 @@ def progress_bar(
 ) -> tqdm:
     """A progress bar on standard error that disappears when it is closed.
 
-    Parameters
-    ----------
-    total : int, optional
-    desc, unit : str
-        What is being done, and what is counted.
-    progress : bool, optional
-        Show the bar; by default on terminals only, after two seconds.
-    **tqdm_options
-        Any other option of tqdm, such as `iterable` or `leave`.
+    It is shown if `progress` is true; by default (None) on terminals only, after two seconds.
     """
     from tqdm import tqdm
 

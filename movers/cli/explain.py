@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from movers.cli.arguments import InputFiles, Subparsers, add_columns, add_options, check_picture, options_of, say
 from movers.errors import InputError
-from movers.io import align_table, write_file
+from movers.io import write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
-
-if TYPE_CHECKING:
-    from movers.explain import Explanation
-
-_SHOWN = 12
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -34,7 +28,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--file", metavar="FILE", help="file to report on")
     add_columns(parser)
     add_options(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help=".html, .svg or .png; .html for a report")
+    parser.add_argument("-o", "--output", metavar="FILE", help=".html, .svg, .png or .json; .html for a report")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=run)
 
@@ -45,17 +39,19 @@ def run(arguments: argparse.Namespace) -> int:
     options = {**options_of(arguments), **own}
     spec.parse(options)
     texts = {"prediction": arguments.prediction, "reference": arguments.reference, "source": arguments.source}
+    argument = spec.compared_with.removesuffix("s")
+    unused = "source" if argument == "reference" else "reference"
     if arguments.file is not None:
         if any(texts.values()):
             raise InputError("explain: pass either --file or the texts themselves")
+        if getattr(arguments, f"{unused}_column") is not None:
+            raise InputError(f"explain: --{unused}-column: {spec.name} would not read it")
         return _report(spec, options, arguments)
     for name in texts:
         if getattr(arguments, f"{name}_column") is not None:
             raise InputError(f"explain: --{name}-column requires --file FILE")
-    argument = spec.compared_with.removesuffix("s")
     if arguments.prediction is None or not texts[argument]:
         raise InputError(f"{spec.name}: explain: expected --prediction TEXT and --{argument} TEXT, or --file FILE")
-    unused = "source" if argument == "reference" else "reference"
     if texts[unused]:
         raise InputError(f"{spec.name}: explain: expected --{argument}, but got --{unused}")
     if arguments.output is not None:
@@ -64,46 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     explanation = explain(spec.name, arguments.prediction, **{argument: texts[argument]}, **options)
     if arguments.output is None:
-        say("\n".join(lines_of(explanation)))
+        say(str(explanation))
     else:
         explanation.save(arguments.output)
         say(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
     return 0
 
 
-def lines_of(explanation: Explanation) -> list[str]:
-    """Score and largest flows as text."""
-    lines = [f"{explanation.signature} = {explanation.score:.4g}"]
-    lines += [f"  {name}: {value:.4g}" for name, value in explanation.numbers.items()]
-    lines += [f"  {flag}" for flag in explanation.flags]
-    for picture in explanation.pictures:
-        for panel in picture.panels:
-            lines += ["", " ".join(part for part in (picture.title, panel.title) if part)] if panel.title else [""]
-            flows = panel.flows[:_SHOWN]
-            rows = [
-                [_cut(panel.left[flow.i].text), _cut(panel.right[flow.j].text), f"{flow.share:.1%}", f"{flow.cost:.3g}"]
-                for flow in flows
-            ]
-            lines += align_table([*panel.names, panel.measure, "distance"], rows, {2, 3})
-            if len(panel.flows) > len(flows):
-                lines.append(f"… and {len(panel.flows) - len(flows)} more; -o FILE.html shows all")
-        lines += [f"  {bar.name}: {bar.value:.3f}" for bar in picture.bars]
-    return lines
-
-
-def _cut(text: str, width: int = 44) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         raise InputError("explain: --file requires -o report.html")
     check_picture(arguments.output, (".html",))
-    argument = spec.compared_with
-    unused = "source" if argument == "references" else "reference"
-    if getattr(arguments, f"{unused}_column") is not None:
-        raise InputError(f"explain: --{unused}-column: {spec.name} would not read it")
-    inputs = InputFiles.read(arguments, {"predictions": [arguments.file], argument: [arguments.file]})
+    inputs = InputFiles.read(arguments, {"predictions": [arguments.file], spec.compared_with: [arguments.file]})
     if inputs.predictions.column is None:
         raise InputError(f"{arguments.file}: expected a file with columns (.jsonl, .csv, …)")
     from movers.explain import report
@@ -113,8 +81,8 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
         result = report(spec.name, inputs, total=inputs.rows, **options)
     write_file(arguments.output, result.html())
     say(f"{result.signature} = {sum(result.scores) / inputs.rows:.4g}")
-    for kind, rows in result.flagged.items():
+    for flag, rows in result.flagged.items():
         if rows:
-            say(f"  n_{kind}: {len(rows)} of {inputs.rows}")
+            say(f"  n_{flag}: {len(rows)} of {inputs.rows}")
     say(f"wrote {arguments.output}")
     return 0

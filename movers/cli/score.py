@@ -9,10 +9,10 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from movers.cli.arguments import (
     METRIC_HELP,
@@ -27,7 +27,7 @@ from movers.cli.arguments import (
     say,
 )
 from movers.errors import InputError
-from movers.io import ResumableFile, check_output, compress, find_pyarrow, is_stream, open_output
+from movers.io import ResumableFile, check_output, compress, find_pyarrow, is_stream, open_output, write_file
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
@@ -51,34 +51,23 @@ def add_parser(commands: Subparsers) -> None:
         "`movers options NAME` lists the options of a metric. "
         "Example: movers score wms,moverscore -p predictions.txt -r references.txt -o scores.jsonl",
     )
-    parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
-    parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
+    add = parser.add_argument
+    add("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
+    add("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
     add_compared_texts(parser)
     add_options(parser)
-    parser.add_argument("--threads", type=int, help="threads that compare texts (default: one per available processor)")
-    parser.add_argument("--workers", type=int, help="worker processes per metric, for static vectors (default: 1)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write one score per row: .txt, .csv, .tsv, .jsonl (also .gz), .json, .parquet, .arrow or .feather",
-    )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue an interrupted run with the same --output (.txt, .csv, .tsv, .jsonl, also .gz) from "
-        "FILE.partial; the results are identical",
-    )
-    parser.add_argument(
-        "--alignment", action="store_true", help=f"add alignments to --json or to the output ({', '.join(_RECORDS)})"
-    )
-    parser.add_argument("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
-    parser.add_argument("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
-    parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="run on this machine (default) or on a Ray cluster"
-    )
-    parser.add_argument("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
+    add("--threads", type=int, help="threads that compare texts (default: one per available processor)")
+    add("--workers", type=int, help="worker processes per metric, for static vectors (default: 1)")
+    formats = ".txt, .csv, .tsv, .jsonl (also .gz)"
+    add("-o", "--output", metavar="FILE", help=f"one score per row: {formats}, .json, .parquet, .arrow or .feather")
+    resume = f"continue an interrupted run with the same --output ({formats}); the results are identical"
+    add("--resume", action="store_true", help=resume)
+    add("--alignment", action="store_true", help=f"add alignments to --json or --output ({', '.join(_RECORDS)})")
+    add("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
+    add("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
+    add("-q", "--quiet", action="store_true", help="no progress bar")
+    add("--engine", choices=("local", "ray"), default="local", help="run here (default) or on a Ray cluster")
+    add("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
     parser.set_defaults(run=run)
 
 
@@ -112,11 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
     examples: list[tuple[Example, ...]] = []  # kept for --json only
     with ExitStack() as stack:
         if output is not None:
-            state = stack.enter_context(output.open(labels, _description(scorer, options, inputs)))
+            stack.enter_context(output)
+            state = output.begin(labels, _description(scorer, options, inputs))
             totals = [_Totals(**saved) for saved in state] if state else totals
-        done = totals[0].rows
         stack.enter_context(inputs.locate_errors())
-        stream = _stream(scorer, inputs, done, arguments)
+        stream = _stream(scorer, inputs, totals[0].rows, arguments)
         while section := list(islice(stream, SECTION)):
             for total, column in zip(totals, zip(*section, strict=True), strict=True):
                 total.add(column)
@@ -153,7 +142,12 @@ def _description(scorer: Scorer, options: dict[str, object], inputs: InputFiles)
     free = ("threads", "workers", "progress")
     chosen = [f"{name}={value}" for name, value in sorted(options.items()) if name not in free]
     signatures = {f"signature of {label}": signature for label, signature in scorer.signatures.items()}
-    return {"metrics": ", ".join(scorer.signatures), **signatures, "options": ", ".join(chosen) or "none", **inputs.digests}
+    return {
+        "metrics": ", ".join(scorer.signatures),
+        **signatures,
+        "options": ", ".join(chosen) or "none",
+        **inputs.digests,
+    }
 
 
 def _stream(
@@ -220,110 +214,77 @@ def _suffix(path: str) -> str:
 
 
 class ScoreFile:
-    """The file of scores; lines are written section by section and can be resumed, other formats at the end.
-
-    Parameters
-    ----------
-    path : str
-        Its suffix chooses the format; it is checked at once.
-    resume : bool
-        Continue an unfinished run.
-    """
+    """The file of scores: lines are written section by section and can be resumed, other formats at the end."""
 
     def __init__(self, path: str, resume: bool) -> None:
-        self.path, self.suffix, self.packed = path, _suffix(path), path.endswith(".gz")
+        self.path, self.suffix = path, _suffix(path)
         check_output(path, (*_LINES, ".json", *_ARROW))
-        resumable = self.suffix in _LINES and not is_stream(path)
         if self.suffix in _ARROW:
             find_pyarrow(path)
-            if self.packed or is_stream(path):
-                reason = "this format is compressed inside" if self.packed else "it cannot be written to a stream"
-                raise InputError(f"{path}: cannot write it: {reason}")
-        if resume and not resumable:
+            if path.endswith(".gz") or is_stream(path):
+                raise InputError(f"{path}: cannot write it: expected a file without .gz, and no stream")
+        if resume and self.suffix not in _LINES:
             raise InputError(f"{path}: cannot resume: expected a file {', '.join(_LINES)}, also with .gz")
-        self._resumable = ResumableFile(path, resume) if resumable else None
-        self._file: IO[bytes]
-        self._arrow: Any = None  # writer of Parquet or Arrow
-        self._type: Any = None  # of its rows
+        self._lines = ResumableFile(path, resume) if self.suffix in _LINES else None
+        self._records: list[dict[str, Any]] = []
 
-    @contextmanager
-    def open(self, labels: Sequence[str], description: dict[str, str]) -> Iterator[Any]:
-        """Open the file; gives the state after the last section of the run that is resumed, if any."""
-        self.labels = labels
-        if self._resumable is None:
-            with open_output(self.path) as self._file:
-                try:
-                    yield None
-                finally:
-                    if self._arrow is not None:
-                        self._arrow.close()
-            return
-        state = self._resumable.begin(description)
-        try:
-            yield state
-        except (Exception, KeyboardInterrupt, SystemExit):
-            if self._resumable.unfinished:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        if self._lines is not None:
+            self._lines.close()
+            if kind is not None and self._lines.unfinished:
                 newline = "\n" if sys.stderr.isatty() else ""  # below a progress bar
-                kept = f"finished rows are kept in {self._resumable.partial}; continue with --resume"
+                kept = f"finished rows are kept in {self._lines.partial}; continue with --resume"
                 say(f"{newline}movers: {kept}", sys.stderr)
-            raise
-        finally:
-            self._resumable.close()
+
+    def begin(self, labels: Sequence[str], description: dict[str, str]) -> Any:
+        """The state after the last section of the run that is resumed, if any."""
+        self._labels = labels
+        return None if self._lines is None else self._lines.begin(description)
 
     def append(self, first: int, examples: Sequence[tuple[Example, ...]], state: object) -> None:
         """Write a section, whose first row has the index `first`."""
-        if self.suffix in _ARROW:
-            self._write_batch(self._records(first, examples))
+        records = (self._record(index, row) for index, row in enumerate(examples, start=first))
+        if self._lines is None:
+            self._records += records
             return
         text = io.StringIO(newline="")
-        if self.suffix in (".jsonl", ".json"):
-            for record in self._records(first, examples):
-                mark = "" if self.suffix == ".jsonl" else "," if record["index"] else "["
-                text.write(f"{mark}{json.dumps(record, ensure_ascii=False)}\n")
+        if self.suffix == ".jsonl":
+            text.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         else:
             table = csv.writer(text, lineterminator="\n", delimiter="," if self.suffix == ".csv" else "\t")
             indexed = self.suffix != ".txt"
             if indexed and not first:
-                table.writerow(["index", *(self.labels if len(self.labels) > 1 else ["score"])])
+                table.writerow(["index", *(self._labels if len(self._labels) > 1 else ["score"])])
             for index, row in enumerate(examples, start=first):
                 table.writerow([*([index] if indexed else []), *(example.score for example in row)])
         data = text.getvalue().encode("utf-8")
-        data = compress(data) if self.packed else data
-        if self._resumable is None:
-            self._file.write(data)
-        else:
-            self._resumable.append(data, state)
+        self._lines.append(compress(data) if self.path.endswith(".gz") else data, state)
+
+    def _record(self, index: int, row: tuple[Example, ...]) -> dict[str, Any]:
+        records = []
+        for example in row:
+            record: dict[str, object] = {"score": example.score, **example.parts}
+            if example.distance is not None:
+                record["distance"] = example.distance
+            if example.alignments is not None:  # a text in the columns of Parquet and Arrow
+                packed = self.suffix in _ARROW
+                record["alignments"] = (
+                    json.dumps(example.alignments, ensure_ascii=False) if packed else example.alignments
+                )
+            records.append(record)
+        return {"index": index, **(records[0] if len(row) == 1 else dict(zip(self._labels, records, strict=True)))}
 
     def finish(self) -> None:
-        """All rows have been written."""
-        if self._resumable is not None:
-            self._resumable.finish()
+        """All rows are there."""
+        if self._lines is not None:
+            self._lines.finish()
         elif self.suffix == ".json":
-            self._file.write(compress(b"]\n") if self.packed else b"]\n")
-
-    def _records(self, first: int, examples: Sequence[tuple[Example, ...]]) -> Iterator[dict[str, Any]]:
-        for index, row in enumerate(examples, start=first):
-            records = dict(zip(self.labels, map(_record, row), strict=True))
-            yield {"index": index, **(records if len(records) > 1 else records[self.labels[0]])}
-
-    def _write_batch(self, records: Iterator[dict[str, Any]]) -> None:
-        """Numbers become columns, metrics structs; alignments become texts in JSON."""
-        pyarrow = find_pyarrow(self.path)
-        rows = list(records)
-        for row in rows:
-            for record in (row, *(value for value in row.values() if isinstance(value, dict))):
-                if "alignments" in record:
-                    record["alignments"] = json.dumps(record["alignments"], ensure_ascii=False)
-        values = pyarrow.array(rows, type=self._type)  # the first section decides which columns there are
-        batch = pyarrow.RecordBatch.from_struct_array(values)
-        if self._arrow is None:
+            write_file(self.path, json.dumps(self._records, ensure_ascii=False, indent=1) + "\n")
+        else:
+            pyarrow = find_pyarrow(self.path)
+            batch = pyarrow.RecordBatch.from_struct_array(pyarrow.array(self._records))
             new = pyarrow.parquet.ParquetWriter if self.suffix == ".parquet" else pyarrow.ipc.new_file
-            self._arrow, self._type = new(self._file, batch.schema), values.type
-        self._arrow.write_batch(batch)
-
-
-def _record(example: Example) -> dict[str, object]:
-    record: dict[str, object] = {"score": example.score, **example.parts}
-    if example.distance is not None:
-        record["distance"] = example.distance
-    return record if example.alignments is None else {**record, "alignments": example.alignments}
+            with open_output(self.path) as file, new(file, batch.schema) as writer:
+                writer.write_batch(batch)

@@ -47,8 +47,9 @@ def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "= 0.5\n" in shown and "n_empty: 1 of 2" in shown
     assert "<h1>Word Mover&#x27;s Similarity</h1>" in target.read_text()
-    assert main(["explain", "wms[max_cells=1]", "--file", str(source), "-o", str(target)]) == 2
-    assert f"error: wms: predictions: {source}: line 1: comparing 2 with 2" in capsys.readouterr().err
+    source.write_text(json.dumps({"prediction": "snow " * 2000, "reference": "a"}) + "\n")
+    assert main(["explain", "bertscore_emd[truncation=error]", "--file", str(source), "-o", str(target)]) == 2
+    assert f"error: bertscore_emd: predictions: {source}: line 1: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,13 @@ def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["wms", "--prediction", "a"], "wms: explain: expected --prediction TEXT and --reference TEXT, or --file FILE"),
         (["wms", *PAIR, "--source", "a"], "wms: explain: expected --reference, but got --source"),
         (["wms", *PAIR, "-o", "a.pdf"], "a.pdf: cannot write it: expected a name that ends in .html or .svg or .png"),
-        (["wms", *PAIR, "--file", "a.jsonl"], "explain: expected --file or the texts themselves, but got both"),
-        (["wms", "--file", "a.jsonl"], "explain: expected -o report.html with --file"),
+        (["wms", *PAIR, "--reference-column", "a"], "explain: --reference-column requires --file FILE"),
+        (
+            ["wms", "--file", "a.jsonl", "-o", "a.html", "--source-column", "a"],
+            "explain: --source-column: wms would not",
+        ),
+        (["wms", *PAIR, "--file", "a.jsonl"], "explain: pass either --file or the texts themselves"),
+        (["wms", "--file", "a.jsonl"], "explain: --file requires -o report.html"),
         (["wms", "--file", "none.jsonl", "-o", "a.html"], "none.jsonl: no such file"),
         (["wms", *PAIR, "--set", "distance=far"], "wms: distance: expected"),
     ],

@@ -193,7 +193,7 @@ def test_an_output_that_cannot_be_written_is_reported_before_files_are_read(fail
         ("none/scores.txt", f"there is no folder {tmp_path / 'none'}"),
         ("", "expected a file, but it is a folder"),
         ("scores.xml", "expected a name that ends in .txt or .csv or .tsv or .jsonl or .json or .parquet or .arrow or"),
-        ("scores.parquet.gz", "this format is compressed inside"),
+        ("scores.parquet.gz", "expected a file without .gz"),
     ):
         output = tmp_path / name
         error = failure("score", "wms", "-p", "none.txt", "-r", "none.txt", "-o", output)
