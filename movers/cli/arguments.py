@@ -30,14 +30,8 @@ _TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".c
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of a metric."""
     parser.add_argument("-m", "--model", help="encoder, short for --set model=…")
-    parser.add_argument(
-        "-s",
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="option of every metric; repeatable; options in brackets win",
-    )
+    description = "option of every metric; repeatable; options in brackets win"
+    parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help=description)
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, object]:
@@ -57,16 +51,9 @@ class ChosenMetric(NamedTuple):
 def choose_metrics(
     text: str, shared: Mapping[str, object] | None = None, others: Iterable[str] = ()
 ) -> list[ChosenMetric]:
-    """Parse metrics from the command line; options are validated before any text is read.
+    """Parse metrics from the command line, `wms,moverscore[n_gram=2]`, and validate their options.
 
-    Parameters
-    ----------
-    text : str
-        `wms,moverscore[n_gram=2]`
-    shared : mapping, optional
-        Options of all metrics; those in brackets win.
-    others : iterable of str
-        Further names that are valid here (`rouge`).
+    `shared` are options of all metrics (those in brackets win), `others` further names that are valid (`rouge`).
 
     >>> [(metric.name, metric.options) for metric in choose_metrics("wms,rouge[variant=rouge1]", others=["rouge"])]
     [('wms', {}), ('rouge', {'variant': 'rouge1'})]
@@ -218,18 +205,15 @@ def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png")
 
 def add_resampling(parser: argparse.ArgumentParser) -> None:
     """Arguments of `correlate` and `compare`: resampling, and the format of the table."""
-    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
-    parser.add_argument(
-        "--confidence", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)"
-    )
-    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument(
-        "--format", choices=list(_TABLE_FORMATS.values()), help="default: by the suffix of --output, otherwise text"
-    )
-    parser.add_argument("--json", action="store_const", const="json", dest="format", help="same as --format json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the table to FILE instead of printing it")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+    add = parser.add_argument
+    add("--resamples", type=int, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
+    add("--confidence", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
+    add("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
+    add("--seed", type=int, default=0, help="random seed (default: 0)")
+    add("--format", choices=list(_TABLE_FORMATS.values()), help="default: by the suffix of --output, otherwise text")
+    add("--json", action="store_const", const="json", dest="format", help="same as --format json")
+    add("-o", "--output", metavar="FILE", help="write the table to FILE instead of printing it")
+    add("-q", "--quiet", action="store_true", help="no progress bar")
 
 
 def table_format(arguments: argparse.Namespace) -> TableFormat:

@@ -32,15 +32,13 @@ def add_parser(commands: Subparsers) -> None:
         "bootstrap and approximate randomization.",
         epilog="example: movers compare baseline.txt ours.txt --references references.txt --metric wms",
     )
-    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
+    add = parser.add_argument
+    add("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
     add_compared_texts(parser)
-    parser.add_argument(
-        "--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=f"{METRIC_HELP} (default: wms)"
-    )
+    metrics = f"{METRIC_HELP} (default: wms)"
+    add("--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=metrics)
     add_options(parser)
-    parser.add_argument(
-        "--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test"
-    )
+    add("--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test")
     add_resampling(parser)
     parser.set_defaults(run=run)
 

@@ -29,43 +29,29 @@ def add_parser(commands: Subparsers) -> None:
         "and pairwise significance tests.",
         epilog="example: movers correlate --data judged.jsonl.gz --metrics wms,sms,rouge --human overall --plots out",
     )
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="FILE",
-        help='human-judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, '
-        ".csv with columns candidate, references, scores.overall (also .gz)",
+    add = parser.add_argument
+    data = (
+        'judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, or .csv with '
+        "columns candidate, references, scores.overall (also .gz)"
     )
-    parser.add_argument("--metrics", required=True, metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
-    parser.add_argument(
-        "--reference",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="file with a reference for all judged texts, such as a model essay; repeatable",
-    )
-    parser.add_argument("--human", metavar="NAME,…", help="human scores to correlate with (default: all)")
-    parser.add_argument("--level", choices=("segment", "summary", "system"), default="segment", help="default: segment")
-    parser.add_argument("--group", metavar="FIELD", help="correlate within groups, such as lp, and average")
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="keep only matching texts; also != >= <=; repeatable",
-    )
-    parser.add_argument("--split", help="value of the field split")
+    add("--data", required=True, metavar="FILE", help=data)
+    add("--metrics", required=True, metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
+    reference = "file with a reference for all judged texts, such as a model essay; repeatable"
+    add("--reference", action="append", default=[], metavar="FILE", help=reference)
+    add("--human", metavar="NAME,…", help="human scores to correlate with (default: all)")
+    add("--level", choices=("segment", "summary", "system"), default="segment", help="default: segment")
+    add("--group", metavar="FIELD", help="correlate within groups, such as lp, and average")
+    where = "keep only matching texts; also != >= <=; repeatable"
+    add("--where", action="append", default=[], metavar="FIELD=VALUE", help=where)
+    add("--split", help="value of the field split")
     for level, name, default in (("summary", "document", "doc"), ("system", "system", "system")):
         description = f"field with the {name}, for --level {level} (default: {default})"
-        parser.add_argument(f"--{name}-field", default=default, metavar="FIELD", help=description)
-    parser.add_argument("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
-    parser.add_argument(
-        "--coefficient",
-        choices=("pearson", "spearman", "kendall", "kendall_c"),
-        default="pearson",
-        help="coefficient of the significance tests (default: pearson)",
-    )
-    parser.add_argument("--plots", metavar="DIR", help="write plots to DIR")
+        add(f"--{name}-field", default=default, metavar="FIELD", help=description)
+    add("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
+    coefficients = ("pearson", "spearman", "kendall", "kendall_c")
+    tested = "coefficient of the significance tests (default: pearson)"
+    add("--coefficient", choices=coefficients, default="pearson", help=tested)
+    add("--plots", metavar="DIR", help="write plots to DIR")
     add_resampling(parser)
     parser.set_defaults(run=run)
 

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the table and an alignment, and draw it on request."""
     if arguments.output is not None:
         check_picture(arguments.output)
-    from movers.explain import explain
+    from movers.pictures import explain
 
     texts = example()
     names, predictions = zip(*((item["name"], item["text"]) for item in texts["candidates"]), strict=True)

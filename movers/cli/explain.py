@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"{spec.name}: explain: expected --{argument}, but got --{unused}")
     if arguments.output is not None:
         check_picture(arguments.output)
-    from movers.explain import explain
+    from movers.pictures import explain
 
     explanation = explain(spec.name, arguments.prediction, **{argument: texts[argument]}, **options)
     if arguments.output is None:
@@ -74,7 +74,7 @@ def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Na
     inputs = InputFiles.read(arguments, {"predictions": [arguments.file], spec.compared_with: [arguments.file]})
     if inputs.predictions.column is None:
         raise InputError(f"{arguments.file}: expected a file with columns (.jsonl, .csv, …)")
-    from movers.explain import report
+    from movers.pictures import report
 
     options.setdefault("progress", False if arguments.quiet else None)
     with inputs.locate_errors():

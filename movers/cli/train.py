@@ -38,23 +38,16 @@ def _declare_arguments(parser: argparse.ArgumentParser) -> None:
     from movers.quality.training import TrainingOptions
     from movers.scores.options import option_rows
 
-    parser.add_argument(
-        "--data",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="FILE_OR_DATASET",
-        help="files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; also .gz) or Hub datasets (name[:configuration])",
-    )
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run"
-    )
-    parser.add_argument("--limit", type=int, metavar="ROWS", help="use at most this many rows of each file or dataset")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
+    add = parser.add_argument
+    data = "files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; also .gz) or Hub datasets (name[:configuration])"
+    add("--data", required=True, nargs="+", action="extend", metavar="FILE_OR_DATASET", help=data)
+    add("-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run")
+    add("--limit", type=int, metavar="ROWS", help="use at most this many rows of each file or dataset")
+    add("-q", "--quiet", action="store_true", help="no progress bars")
     for flag, texts in (("--source-column", "documents"), ("--summary-column", "summaries")):
-        parser.add_argument(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
-    parser.add_argument("--split", default="train", help="split of a Hub dataset (default: train)")
-    parser.add_argument("--vectors", metavar="DIR", help="cache vectors in DIR, to share them between runs")
+        add(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
+    add("--split", default="train", help="split of a Hub dataset (default: train)")
+    add("--vectors", metavar="DIR", help="cache vectors in DIR, to share them between runs")
     hyperparameters = parser.add_argument_group("hyperparameters, saved with the model")
     for row in option_rows(TrainingOptions):
         flag = f"--{row.name.replace('_', '-')}"

@@ -33,7 +33,7 @@ def test_a_picture_is_written(suffix: str, start: bytes, tmp_path: Path, capsys:
 def test_the_reference_free_metric_takes_a_source(capsys: pytest.CaptureFixture[str]) -> None:
     name = "reference_free_summary_quality"
     assert main(["explain", name, "--prediction", "Rain fell.", "--source", "Rain fell. The river rose."]) == 0
-    assert "faithfulness: 1.000" in capsys.readouterr().out
+    assert "faithfulness: 1" in capsys.readouterr().out
 
 
 def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

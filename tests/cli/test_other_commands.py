@@ -131,8 +131,8 @@ def test_train_takes_every_hyperparameter_and_checks_it_before_data_are_read(
     ("arguments", "message"),
     [
         (["baseline", "--metric", "wms", "--corpus", "p.txt", "-o", "p.txt"], "expected another file than the corpus"),
-        (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-s", "rescale=p.txt"], "wms: rescale: p.txt was not written by"),
-        (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-s", "idf=p.txt"], "wms: idf: p.txt is not a table written by"),
+        (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-s", "rescale=p.txt"], "wms: rescale: p.txt was not written"),
+        (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-s", "idf=p.txt"], "wms: idf: p.txt is not a table"),
         (["score", "wms", "-p", "", "-r", "p.txt"], "expected the name of a file, but got an empty one"),
         (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-o", ""], "expected the name of a file to write, but got ''"),
         (["score", "wms[", "-p", "p.txt", "-r", "p.txt"], "metric: expected NAME or NAME[key=value,…], but got 'wms['"),
