@@ -22,13 +22,11 @@ from movers.io import (
     Texts,
     align_table,
     check_output,
-    compress,
     csv_cell,
     csv_row,
     open_output,
     printable,
     progress_bar,
-    read_records,
     read_text,
     write_file,
 )
@@ -107,11 +105,7 @@ def test_any_other_file_holds_one_text_per_line(write: Write, name: str) -> None
     assert list(Texts(write(name, "\n".join(TEXTS)), "predictions")) == TEXTS  # no line break at the end
     assert list(Texts(write(name, "\ufeffone\r\ntwo\r\n"), "predictions")) == ["one", "two"]
     assert list(Texts(write(name, ""), "predictions")) == []
-
-
-def test_json_may_be_a_list_of_texts(write: Write) -> None:
-    assert list(Texts(write("t.json", json.dumps(TEXTS)), "predictions")) == TEXTS
-    assert list(Texts(write("t.json", " [ ] "), "predictions")) == []
+    assert list(Texts(write("t.json", json.dumps(TEXTS)), "predictions")) == TEXTS  # or a list of texts
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "arrow"])
@@ -139,21 +133,11 @@ def test_rows_have_the_numbers_that_an_editor_shows(write: Write) -> None:
     assert Texts(write("u.csv", 'text\n"two\nlines"\nx\n'), "predictions").where_row(1).endswith("line 4")
 
 
-def test_records_keep_the_values_of_json(write: Write) -> None:
-    assert list(read_records(write("t.json", '[{"a": 1}, {"a": null}]'))) == [{"a": 1}, {"a": None}]
-    with pytest.raises(InputError, match=r"t\.txt: line 1: expected an object, but got a text"):
-        list(read_records(write("t.txt", "text\n")))
-
-
 def test_a_digest_is_of_the_texts_and_not_of_the_format(write: Write) -> None:
     surveys = {Texts(write(f"t.{kind}", content(kind, TEXTS)), "predictions").survey() for kind in ("csv", "jsonl")}
     assert len(surveys) == 1
     changed = Texts(write("t.csv", content("csv", [*TEXTS[:-1], "other"])), "predictions").survey()
     assert changed not in surveys
-
-
-def test_text_files_may_be_compressed(write: Write) -> None:
-    assert read_text(write("t.txt", "Bäume")) == read_text(write("t.txt.gz", "Bäume")) == "Bäume"
 
 
 @pytest.mark.parametrize(
@@ -315,6 +299,7 @@ def test_a_file_is_written_as_text_bytes_or_compressed(tmp_path: Path) -> None:
     write_file(str(tmp_path / "t.bin"), b"\0\1")
     assert (tmp_path / "t.bin").read_bytes() == b"\0\1"
     write_file(tmp_path / "t.gz", "text")
+    assert read_text(tmp_path / "t.gz") == "text"
     assert gzip.decompress((tmp_path / "t.gz").read_bytes()) == b"text"
     assert (tmp_path / "t.gz").read_bytes()[3:8] == bytes(5)  # neither name nor time
     assert listed(tmp_path) == ["t.bin", "t.gz", "t.txt"]
@@ -431,10 +416,6 @@ def test_a_full_disk_keeps_the_whole_sections(small_disk: Path) -> None:
     again.append(b"two\n", 2)
     again.finish()
     assert (small_disk / "t.txt").read_bytes() == b"one\ntwo\n"
-
-
-def test_concatenated_members_are_a_gzip_file() -> None:
-    assert gzip.decompress(compress(b"one\n") + compress(b"two\n")) == b"one\ntwo\n"
 
 
 # --- for people ------------------------------------------------------------------------------------------------------

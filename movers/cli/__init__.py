@@ -23,7 +23,6 @@ def _parser() -> argparse.ArgumentParser:
         prog="movers",
         description="Text-generation metrics based on embeddings and optimal transport.",
         epilog="`movers COMMAND --help` describes a command; `movers metrics` lists the metrics.",
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=14),
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -196,7 +196,7 @@ class InputFiles:
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
-def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png")) -> None:
+def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png", ".json")) -> None:
     """Check that the suffix of an image file is supported and that the file is writable."""
     if Path(path).suffix.lower() not in suffixes:
         raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")

@@ -31,8 +31,8 @@ def add_parser(commands: Subparsers) -> None:
     )
     add = parser.add_argument
     data = (
-        'judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, or .csv with '
-        "columns candidate, references, scores.overall (also .gz)"
+        'judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, or .csv '
+        "with columns candidate, references, scores.overall (also .gz)"
     )
     add("--data", required=True, metavar="FILE", help=data)
     add("--metrics", required=True, metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")

@@ -101,25 +101,6 @@ def test_a_reader_that_stops_early_ends_the_process_quietly(tmp_path: Path, comm
     assert (done.returncode, done.stderr) == (141, "")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "score --help",
-        "score wms -p $'s\\xff.txt' -r $'s\\xff.txt' -o $'o\\xff.txt'",
-        "score wms -p r.txt -r s.txt 2>&-",
-    ],
-)
-def test_a_terminal_of_another_encoding_shows_escapes(tmp_path: Path, command: str) -> None:
-    for name in ("r.txt", "s.txt", os.fsdecode(b"s\xff.txt")):
-        (tmp_path / name).write_text("snow\n")
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m movers {command}"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_an_interrupt_before_anything_is_imported_ends_the_process_quietly(tmp_path: Path) -> None:
     (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt")  # the first that the command line imports
     done = subprocess.run(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable
@@ -45,29 +43,6 @@ def test_it_prints_what_scipy_finds_for_the_metrics_own_scores(correlate: Correl
     assert set(rows[0]["williams_p"]) == {"wms[stopwords=none]"}
 
 
-@pytest.mark.parametrize(("level", "units"), [("summary", 20), ("system", 7)])
-def test_levels_group_by_the_fields_of_the_set(correlate: Correlate, level: str, units: int) -> None:
-    (row,) = json.loads(correlate("--metrics", "wms", "--level", level, "--json"))
-    assert (row["level"], row["units"]) == (level, units)
-
-
-def test_at_system_level_systems_are_counted_and_few_of_them_warned_of(run: Run) -> None:
-    arguments = ["correlate", "--data", GRADED, "--metrics", "wms", "--resamples", 20, "--level", "system"]
-    code, out, err = run(*arguments)
-    assert code == 0 and out.splitlines()[2].split()[2] == "7"
-    assert err.startswith("movers: warning: ") and "7 systems" in err and err.count("\n") == 1
-
-
-def test_groups_and_conditions_choose_the_texts(correlate: Correlate) -> None:
-    rows = json.loads(
-        correlate("--metrics", "wms", "--group", "genre", "--where", "genre!=news", "--where", "genre!=law", "--json")
-    )
-    assert len(rows) == 19
-    assert [row["n"] for row in rows] == [7] * 18 + [126]
-    assert rows[-1]["group"] == "mean"
-    assert rows[-1]["spearman"] == pytest.approx(sum(row["spearman"] for row in rows[:-1]) / 18)
-
-
 def test_a_reference_that_was_judged_itself_is_skipped_and_counted(run: Run, tmp_path: Path) -> None:
     rows = [{**row, "is_reference": row["system"] == "same"} for row in ROWS]
     path = tmp_path / "set.jsonl"
@@ -84,13 +59,6 @@ def test_the_suffix_of_the_output_chooses_the_format(
 ) -> None:
     assert correlate("--metrics", "wms", "--output", tmp_path / name) == ""
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
-
-
-def test_csv_holds_every_field(correlate: Correlate) -> None:
-    (row,) = csv.DictReader(io.StringIO(correlate("--metrics", "wms", "--format", "csv")))
-    (same,) = json.loads(correlate("--metrics", "wms", "--json"))
-    assert set(row) == set(same)
-    assert float(row["kendall_c_low"]) == same["kendall_c_low"]
 
 
 def test_plots_are_written_beside_the_table(run: Run, tmp_path: Path) -> None:

@@ -6,12 +6,11 @@ import json
 import socket
 from dataclasses import fields
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import movers
-from movers.cli import listing, main
+from movers.cli import main
 from movers.cli.demo import example
 from movers.registry import METRICS
 
@@ -30,18 +29,6 @@ def test_metrics_and_options_are_listed(run: Run, failure: Failure) -> None:
     names = {line.split("=")[0] for line in settings.splitlines()}
     assert {"device", "dtype", "threads", "workers", "progress"} <= names <= {*names, "batch_size"}
     assert "did you mean 'moverscore'" in failure("options", "movescore")
-
-
-def test_on_a_terminal_descriptions_are_wrapped_below_each_other(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, plain, _ = run("options", "wms")
-    monkeypatch.setattr(listing, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
-    monkeypatch.setenv("COLUMNS", "70")
-    _, wrapped, _ = run("options", "wms")
-    assert max(map(len, plain.splitlines())) > 70 >= max(map(len, wrapped.splitlines()))
-    assert wrapped.split() == plain.split()
-    column = plain.splitlines()[0].index("  ") + 2
-    continued = [line for line in wrapped.splitlines() if line.startswith(" " * column)]
-    assert continued and len(wrapped.splitlines()) - len(continued) == len(plain.splitlines())
 
 
 def test_a_baseline_is_printed_or_written(run: Run, failure: Failure, tmp_path: Path) -> None:

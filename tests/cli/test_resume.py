@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,19 +134,6 @@ def test_finished_rows_are_not_scored_again(
     assert [json.loads(line)["index"] for line in lines] == list(range(50))
 
 
-def test_each_section_is_a_gzip_member_without_time_or_name(run: Run, data: Path, tmp_path: Path) -> None:
-    for name in ("s.jsonl.gz", "s.jsonl"):
-        assert run("score", "wms", "-p", data, "-r", data, "-o", tmp_path / name)[0] == 0
-    packed, rows = (tmp_path / "s.jsonl.gz").read_bytes(), []
-    assert gzip.decompress(packed) == (tmp_path / "s.jsonl").read_bytes()
-    while packed:
-        assert packed[:8] == b"\x1f\x8b\x08" + bytes(5)
-        member = zlib.decompressobj(wbits=31)
-        rows.append(member.decompress(packed).count(b"\n"))
-        packed = member.unused_data
-    assert rows == [8, 8, 8, 8, 8, 8, 2]
-
-
 def test_an_unfinished_run_is_neither_overwritten_nor_mixed_with_another(
     failure: Failure, killed: Callable[..., None], data: Path, tmp_path: Path
 ) -> None:
@@ -187,11 +173,6 @@ def test_resume_requires_a_file_of_lines(failure: Failure, data: Path, tmp_path:
     for name in ("-", tmp_path / "s.json", tmp_path / "s.parquet"):
         expected = f"{name}: cannot resume: expected a file .txt, .csv, .tsv, .jsonl, also with .gz"
         assert failure(*texts, "-o", name) == expected
-
-
-def test_resume_without_an_earlier_run_begins(run: Run, tmp_path: Path, data: Path) -> None:
-    assert run("score", "wms", "-p", data, "-r", data, "-o", tmp_path / "s.txt", "--resume")[0] == 0
-    assert len((tmp_path / "s.txt").read_text().splitlines()) == len(ROWS)
 
 
 @pytest.mark.parametrize("rows", [20, 5])
