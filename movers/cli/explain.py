@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from movers.cli.arguments import InputFiles, Subparsers, add_columns, add_options, check_picture, options_of, say
 from movers.errors import InputError
@@ -36,7 +37,7 @@ def add_parser(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain a pair or a file."""
     spec, own = parse_metric(arguments.metric)
-    options = {**options_of(arguments), **own}
+    options: dict[str, Any] = {**options_of(arguments), **own}
     spec.parse(options)
     texts = {"prediction": arguments.prediction, "reference": arguments.reference, "source": arguments.source}
     argument = spec.compared_with.removesuffix("s")
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _report(spec: MetricSpec, options: dict[str, object], arguments: argparse.Namespace) -> int:
+def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         raise InputError("explain: --file requires -o report.html")
     check_picture(arguments.output, (".html",))

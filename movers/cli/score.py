@@ -101,8 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
     examples: list[tuple[Example, ...]] = []  # kept for --json only
     with ExitStack() as stack:
         if output is not None:
-            stack.enter_context(output)
             state = output.begin(labels, _description(scorer, options, inputs))
+            stack.enter_context(output)
             totals = [_Totals(**saved) for saved in state] if state else totals
         stack.enter_context(inputs.locate_errors())
         stream = _stream(scorer, inputs, totals[0].rows, arguments)

@@ -170,9 +170,10 @@ def test_resume_requires_a_file_of_lines(failure: Failure, data: Path, tmp_path:
     texts = ["score", "wms", "-p", data, "-r", data, "--resume"]
     assert failure(*texts) == "score: --resume requires --output FILE"
     assert "--resume does not apply to --json" in failure(*texts, "-o", tmp_path / "s.jsonl", "--json")
-    for name in ("-", tmp_path / "s.json", tmp_path / "s.parquet"):
-        expected = f"{name}: cannot resume: expected a file .txt, .csv, .tsv, .jsonl, also with .gz"
-        assert failure(*texts, "-o", name) == expected
+    assert failure(*texts, "-o", "-") == "-: cannot resume: expected the name of a file"
+    for name in ("s.json", "s.parquet"):
+        expected = f"{tmp_path / name}: cannot resume: expected a file .txt, .csv, .tsv, .jsonl, also with .gz"
+        assert failure(*texts, "-o", tmp_path / name) == expected
 
 
 @pytest.mark.parametrize("rows", [20, 5])
