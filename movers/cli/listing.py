@@ -9,8 +9,10 @@ import textwrap
 from collections.abc import Sequence
 
 from movers.cli.arguments import Subparsers
-from movers.io import align_table
+from movers.io import printable
 from movers.registry import METRICS, find_metric
+
+_RUN_SETTINGS = ("device", "dtype", "batch_size", "threads", "workers", "progress")
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -30,20 +32,25 @@ def run_metrics(arguments: argparse.Namespace) -> int:
 
 
 def run_options(arguments: argparse.Namespace) -> int:
-    """Print one line per option."""
+    """Print one line per option: what concerns the score, then what concerns the machine."""
     from movers.scores.options import option_rows
 
     rows = option_rows(find_metric(arguments.metric).options_class)
-    _show([(f"{row.name}={row.default!r}", f"{row.help} ({row.values})") for row in rows])
+    shown = [(f"{row.name}={row.default!r}", f"{row.help} ({row.values})") for row in rows]
+    indent = max(len(name) for name, _ in shown) + 2
+    settings = [row.name in _RUN_SETTINGS for row in rows]
+    _show([line for line, setting in zip(shown, settings, strict=True) if not setting], indent)
+    print("\nrun settings: the machine, not the metric")
+    _show([line for line, setting in zip(shown, settings, strict=True) if setting], indent)
     return 0
 
 
-def _show(rows: Sequence[tuple[str, str]]) -> None:
+def _show(rows: Sequence[tuple[str, str]], indent: int = 0) -> None:
     """Print one line per row; on a terminal, wrapped to its width."""
-    indent = max(len(name) for name, _ in rows) + 2
+    indent = indent or max(len(name) for name, _ in rows) + 2
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for line in align_table([], [list(row) for row in rows]):
-        wrapped = [line]
+    for name, text in rows:
+        line = printable(f"{name:<{indent}}{text}")
         if width >= indent + 20:
-            wrapped = textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
-        print("\n".join(wrapped))
+            line = textwrap.fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+        print(line)

@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
+import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from movers.cli.arguments import (
     METRIC_HELP,
-    ChosenMetric,
+    InputFiles,
     Subparsers,
     add_compared_texts,
     add_options,
     check_compared,
     check_other_file,
-    check_rows,
     choose_metrics,
     options_of,
-    row_in_file,
     say,
 )
-from movers.cli.output import ScoreFile, check_scores, holds_records
-from movers.errors import InputError, RowError
-from movers.io import BlockFile, Table, TextGroups, Texts, open_blocks
+from movers.errors import InputError
+from movers.io import ResumableFile, check_output, compress, find_pyarrow, is_stream, open_output, write_file
 from movers.registry import METRICS
 
 if TYPE_CHECKING:
-    from movers.scores.engine import Example, PairMetric
+    from movers.scorer import Example, Scorer
 
 _COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
-_NO_MATTER = (
-    "threads",
-    "workers",
-    "progress",
-    "max_cells",
-)  # options that may differ when a run is resumed
+_LINES = (".txt", ".csv", ".tsv", ".jsonl")  # formats that can be written section by section
+_ARROW = (".parquet", ".arrow", ".feather")
+_RECORDS = (".jsonl", ".json", *_ARROW)  # formats that hold more than the scores
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -54,273 +51,240 @@ def add_parser(commands: Subparsers) -> None:
         "`movers options NAME` lists the options of a metric. "
         "Example: movers score wms,moverscore -p predictions.txt -r references.txt -o scores.jsonl",
     )
-    parser.add_argument("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
-    parser.add_argument("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
+    add = parser.add_argument
+    add("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
+    add("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
     add_compared_texts(parser)
     add_options(parser)
-    parser.add_argument("--threads", type=int, help="threads that compare texts (default: one per available processor)")
-    parser.add_argument("--workers", type=int, help="worker processes per metric, for static vectors (default: 1)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write one score per row: .txt, .csv, .tsv, .jsonl (also .gz), .parquet, .arrow or .feather",
-    )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue an interrupted run with the same --output, from FILE.partial; the results are identical",
-    )
-    parser.add_argument(
-        "--alignment",
-        action="store_true",
-        help="add alignments to --json or to the output file (.jsonl, .parquet, .arrow)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
-    parser.add_argument("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
-    parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="run on this machine (default) or on a Ray cluster"
-    )
-    parser.add_argument("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
+    add("--threads", type=int, help="threads that compare texts (default: one per available processor)")
+    add("--workers", type=int, help="worker processes per metric, for static vectors (default: 1)")
+    formats = ".txt, .csv, .tsv, .jsonl (also .gz)"
+    add("-o", "--output", metavar="FILE", help=f"one score per row: {formats}, .json, .parquet, .arrow or .feather")
+    resume = f"continue an interrupted run with the same --output ({formats}); the results are identical"
+    add("--resume", action="store_true", help=resume)
+    add("--alignment", action="store_true", help=f"add alignments to --json or --output ({', '.join(_RECORDS)})")
+    add("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
+    add("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
+    add("-q", "--quiet", action="store_true", help="no progress bar")
+    add("--engine", choices=("local", "ray"), default="local", help="run here (default) or on a Ray cluster")
+    add("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score every row with every metric; print or write the results."""
-    more = options_of(arguments)
-    if arguments.threads is not None:
-        more["threads"] = arguments.threads
-    if arguments.workers is not None:
-        more["workers"] = arguments.workers
+    options = options_of(arguments)
+    for name in ("threads", "workers"):
+        if getattr(arguments, name) is not None:
+            options[name] = getattr(arguments, name)
     if arguments.quiet:
-        more["progress"] = False
+        options["progress"] = False
     if arguments.alignment:
-        more["return_alignment"] = True
-    chosen = choose_metrics(arguments.metric, more)
-    check_compared("score", arguments, {metric.name: METRICS[metric.name].compared_with for metric in chosen})
-    if arguments.address is not None and arguments.engine != "ray":
-        raise InputError("score: --address: expected --engine ray beside it")
-    if arguments.percent and arguments.json:
-        raise InputError("score: --percent: expected no --json, whose scores are from 0 to 1")
-    aligned = any(metric.options.get("return_alignment") for metric in chosen)
-    if aligned and not arguments.json and not holds_records(arguments.output):
-        raise InputError("score: --alignment: expected --json, or --output FILE.jsonl, .parquet, .arrow or .feather")
-    if arguments.resume and (arguments.output is None or arguments.json):
-        raise InputError("score: --resume: expected --output FILE, and no --json, which keeps all rows in memory")
+        options["return_alignment"] = True
+    metrics = choose_metrics(arguments.metric, options)
+    specs = [METRICS[metric.name] for metric in metrics]
+    check_compared("score", arguments, {spec.name: spec.compared_with for spec in specs})
+    _check_arguments(arguments, aligned=any(metric.options.get("return_alignment") for metric in metrics))
+    output = None if arguments.output is None else ScoreFile(arguments.output, arguments.resume)
+    files = {"predictions": [arguments.predictions]}
+    files |= {spec.compared_with: getattr(arguments, spec.compared_with) for spec in specs}
+    check_other_file(
+        "score", arguments.output, [(argument, path) for argument, paths in files.items() for path in paths]
+    )
+    inputs = InputFiles.read(arguments, files)
+
+    from movers.scorer import SECTION, Scorer
+
+    labels = [metric.label for metric in metrics]
+    scorer = Scorer(labels, **options).prepare(inputs)
+    totals = [_Totals() for _ in labels]
+    examples: list[tuple[Example, ...]] = []  # kept for --json only
     with ExitStack() as stack:
-        blocks = None
-        if arguments.output is not None:
-            check_scores(arguments.output)
-            blocks = stack.enter_context(open_blocks(arguments.output, arguments.resume))
-        inputs = _read(arguments, chosen)
-        metrics = _build(chosen, inputs)
-        tallies = [_Tally(keep_examples=arguments.json) for _ in metrics]
-        output = None
-        if blocks is not None:
-            output = ScoreFile(blocks, arguments.output, [metric.label for metric in chosen])
-            for tally, saved in zip(tallies, output.begin(_head(chosen, metrics, inputs)) or [], strict=False):
-                tally.restore(saved)
-            stack.enter_context(_told_what_is_kept(blocks))
-        done = tallies[0].totals.rows
-        try:
-            _write(_scored(arguments, metrics, inputs, tallies), inputs.rows, done, tallies, output)
-        except RowError as error:
-            raise error.at(row_in_file(error, inputs.predictions, inputs.compared)) from None
-    _print(arguments, chosen, metrics, tallies)
+        if output is not None:
+            state = output.begin(labels, _description(scorer, options, inputs))
+            stack.enter_context(output)
+            totals = [_Totals(**saved) for saved in state] if state else totals
+        stack.enter_context(inputs.locate_errors())
+        stream = _stream(scorer, inputs, totals[0].rows, arguments)
+        while section := list(islice(stream, SECTION)):
+            for total, column in zip(totals, zip(*section, strict=True), strict=True):
+                total.add(column)
+            if output is not None:
+                output.append(totals[0].rows - len(section), section, [vars(total) for total in totals])
+            if arguments.json:
+                examples += section
+        if output is not None:
+            output.finish()
+    if arguments.json:
+        results = scorer.collect(examples)
+        named = [{"metric": label, **result} for label, result in results.items()]
+        say(json.dumps(named if len(named) > 1 else results[labels[0]], ensure_ascii=False))
+    else:
+        _print_means(arguments, scorer, totals)
     return 0
 
 
-def _write(
-    rows: Iterable[tuple[Example, ...]], count: int, done: int, tallies: Sequence[_Tally], output: ScoreFile | None
-) -> None:
-    """Write section by section: each is on disk before the next begins and does not depend on earlier ones."""
-    from movers.encoders.cache import VECTORS
-    from movers.scores.engine import SECTION
-
-    VECTORS.clear()  # of texts that were encoded while the metrics were built
-    for number, examples in enumerate(rows, start=done + 1):
-        for tally, example in zip(tallies, examples, strict=True):
-            tally.add(example)
-        if output is not None:
-            output.write(number - 1, examples)
-        if number % SECTION == 0 or number == count:
-            for tally in tallies:
-                tally.end_section()
-            # A text encoded in another batch differs in the last digits, and a resumed run has no cached vectors.
-            VECTORS.clear()
-            if output is not None:
-                output.end_block([tally.save() for tally in tallies])
-    if tallies[0].totals.rows != count:
-        raise RuntimeError(f"expected {count} rows, but the engine gave {tallies[0].totals.rows}")
-    if output is not None:
-        output.finish()
+def _check_arguments(arguments: argparse.Namespace, aligned: bool) -> None:
+    if arguments.address is not None and arguments.engine != "ray":
+        raise InputError("score: --address requires --engine ray")
+    if arguments.percent and arguments.json:
+        raise InputError("score: --percent does not apply to --json, whose scores are from 0 to 1")
+    if aligned and not arguments.json and (arguments.output is None or _suffix(arguments.output) not in _RECORDS):
+        raise InputError(f"score: --alignment requires --json or --output with {', '.join(_RECORDS)}")
+    if arguments.resume and arguments.output is None:
+        raise InputError("score: --resume requires --output FILE")
+    if arguments.resume and arguments.json:
+        raise InputError("score: --resume does not apply to --json, which needs all rows in memory")
 
 
-def _print(
-    arguments: argparse.Namespace,
-    chosen: Sequence[ChosenMetric],
-    metrics: Sequence[PairMetric[object]],
-    tallies: Sequence[_Tally],
-) -> None:
-    labels = [metric.label for metric in chosen]
-    summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout  # standard output carries the rows
-    if arguments.json:
-        from movers.scores.engine import collect
-
-        results = [collect(metric, tally.examples) for metric, tally in zip(metrics, tallies, strict=True)]
-        named = [{"metric": label, **result} for label, result in zip(labels, results, strict=True)]
-        say(json.dumps(named if len(named) > 1 else results[0], ensure_ascii=False))
-        return
-    for label, metric, tally in zip(labels, metrics, tallies, strict=True):
-        score = tally.totals.corpus_score(metric)
-        say(f"{metric.signature} = {f'{100 * score:.2f} %' if arguments.percent else f'{score:.4f}'}", summary)
-        for name, count in tally.counts.items():
-            if count:
-                who = f"{label}: " if len(labels) > 1 else ""
-                say(f"  {who}{name}: {count} of {tally.totals.rows}", sys.stderr)
-
-
-@contextmanager
-def _told_what_is_kept(blocks: BlockFile) -> Iterator[None]:
-    """Tell the user how to resume if the run ends early, on a new line below a progress bar."""
-    try:
-        yield
-    except (Exception, KeyboardInterrupt, SystemExit):
-        if blocks.state is not None:
-            line = "\n" if sys.stderr.isatty() else ""
-            say(f"{line}movers: finished rows are kept in {blocks.partial}; continue with --resume", sys.stderr)
-        raise
-
-
-def _head(chosen: Sequence[ChosenMetric], metrics: Sequence[PairMetric[object]], inputs: _Inputs) -> dict[str, str]:
+def _description(scorer: Scorer, options: dict[str, object], inputs: InputFiles) -> dict[str, str]:
     """What must be equal for a run to be resumed."""
-    head = {"metrics": ", ".join(metric.label for metric in chosen)}
-    for own, metric in zip(chosen, metrics, strict=True):
-        given = {name: value for name, value in sorted(own.options.items()) if name not in _NO_MATTER}
-        head[f"signature of {own.label}"] = metric.signature
-        head[f"options of {own.label}"] = ", ".join(f"{name}={value}" for name, value in given.items()) or "none"
-    return {**head, **inputs.digests}
+    free = ("threads", "workers", "progress")
+    chosen = [f"{name}={value}" for name, value in sorted(options.items()) if name not in free]
+    signatures = {f"signature of {label}": signature for label, signature in scorer.signatures.items()}
+    return {
+        "metrics": ", ".join(scorer.signatures),
+        **signatures,
+        "options": ", ".join(chosen) or "none",
+        **inputs.digests,
+    }
 
 
-# --- input -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """Predictions with their references or sources, counted and checked; every metric reads them anew."""
-
-    predictions: Texts
-    compared: dict[str, TextGroups]  # "references" or "sources" → their texts
-    rows: int
-    digests: dict[str, str]  # of the texts of each file, by argument
-
-
-def _read(arguments: argparse.Namespace, metrics: Sequence[ChosenMetric]) -> _Inputs:
-    tables: dict[str, Table] = {}  # so that several arguments can share standard input
-
-    def texts(path: str, argument: str) -> Texts:
-        column = getattr(arguments, f"{argument[:-1]}_column")
-        if path not in tables:
-            named = (getattr(arguments, f"{name}_column") for name in ("prediction", "reference", "source"))
-            tables[path] = Table(path, column or next(filter(None, named), None))
-        return Texts(tables[path], argument, column)
-
-    compared = {METRICS[metric.name].compared_with: TextGroups([]) for metric in metrics}
-    predictions = texts(arguments.predictions, "predictions")
-    for argument in compared:
-        compared[argument] = TextGroups([texts(path, argument) for path in getattr(arguments, argument)])
-    surveys = {"predictions": (predictions, predictions.survey())}
-    for argument, groups in compared.items():
-        for number, file in enumerate(groups.files, start=1):
-            surveys[f"{argument}, file {number}"] = file, file.survey(lists=True)
-            if file.table is predictions.table and file.found == predictions.found and (file.found or file.table.piped):
-                same = f"the same column {file.found!r}" if file.found else "the same lines"
-                raise InputError(
-                    f"{argument}: {file.table.path}: expected other texts than the predictions, but got {same}; "
-                    f"--prediction-column and --{argument[:-1]}-column choose columns"
-                )
-    check_rows([(file.table.path, found.rows) for file, found in surveys.values()])
-    check_other_file("score", arguments.output, [(file.argument, file.table.path) for file, _ in surveys.values()])
-    digests = {name: f"sha256 {found.digest[:16]}" for name, (_, found) in surveys.items()}
-    return _Inputs(predictions, compared, surveys["predictions"][1].rows, digests)
-
-
-def _build(metrics: Sequence[ChosenMetric], inputs: _Inputs) -> list[PairMetric[object]]:
-    """The metrics, ready to score; those with the same encoder reuse one forward pass per text."""
-    from movers.encoders import SharedPass
-    from movers.scores.options import PairOptions
-    from movers.weights import Corpus
-
-    shared = SharedPass()
-    built = []
-    for metric in metrics:
-        spec = METRICS[metric.name]
-        options = spec.parse(metric.options)
-        if metric is not metrics[0]:
-            options = replace(options, progress=False)  # one bar is enough
-        if isinstance(options, PairOptions):
-            options = replace(options, shared_pass=shared)
-        built.append(spec.build(options, Corpus(inputs.predictions, inputs.compared[spec.compared_with])))
-    return built
-
-
-def _scored(
-    arguments: argparse.Namespace, metrics: Sequence[PairMetric[object]], inputs: _Inputs, tallies: Sequence[_Tally]
+def _stream(
+    scorer: Scorer, inputs: InputFiles, done: int, arguments: argparse.Namespace
 ) -> Iterator[tuple[Example, ...]]:
-    """One example per metric for each row that is not in the tallies yet."""
+    """One example per metric for each row that is not done yet."""
+    rows = islice(inputs, done, None)
     if arguments.engine == "ray":
         from movers.engines import Cluster, score_rows
 
-        done = tallies[0].totals.rows
-        compared = {name: islice(texts, done, None) for name, texts in inputs.compared.items()}
-        predictions = islice(inputs.predictions, done, None)
-        unknown = [tally.counts["n_unknown"] for tally in tallies]
-        return score_rows(metrics, predictions, compared, inputs.rows, Cluster(arguments.address), done, unknown)
-    examples = (_examples(metric, inputs, tally) for metric, tally in zip(metrics, tallies, strict=True))
-    return zip(*examples, strict=True)
+        return iter(score_rows(scorer, rows, Cluster(arguments.address), first_row=done))
+    scorer.forget()  # a text that was encoded in another batch differs in the last digits
+    return scorer.stream(rows, total=inputs.rows, first_row=done)
 
 
-def _examples(metric: PairMetric[object], inputs: _Inputs, tally: _Tally) -> Iterator[Example]:
-    """Examples of the rows that are not in the tally yet."""
-    from movers.scores.engine import score_stream
+class _Totals:
+    """Running totals of a metric, as plain values that JSON holds."""
 
-    done = tally.totals.rows
-    rows = zip(inputs.predictions, inputs.compared[METRICS[metric.name].compared_with], strict=True)
-    return score_stream(metric, islice(rows, done, None), inputs.rows, done, tally.counts["n_unknown"])
+    def __init__(self, rows: int = 0, sums: Sequence[float] = (), counts: dict[str, int] | None = None) -> None:
+        self.rows = rows
+        self.sums = list(sums)  # a few floats with exactly the sum of all scores
+        self.counts = counts or dict.fromkeys(_COUNTS, 0)
 
-
-# --- totals ----------------------------------------------------------------------------------------------------------
-
-
-class _Tally:
-    """Running sums and counts of a metric's examples, and the examples themselves on request."""
-
-    def __init__(self, keep_examples: bool) -> None:
-        from movers.scores.engine import Totals
-
-        self.keep_examples = keep_examples
-        self.totals = Totals()
-        self.counts = dict.fromkeys(_COUNTS, 0)
-        self.examples: list[Example] = []
-        self._scores: list[float] = []  # of the current section, not yet in the totals
-        self._distances: list[float | None] = []
-
-    def add(self, example: Example) -> None:
-        self._scores.append(example.score)
-        self._distances.append(example.distance)
+    def add(self, examples: Sequence[Example]) -> None:
+        self.rows += len(examples)
+        self.sums = _exact_sum([*self.sums, *(example.score for example in examples)])
         for name in self.counts:
-            self.counts[name] += getattr(example, name.removeprefix("n_"))
-        if self.keep_examples:
-            self.examples.append(example)
+            self.counts[name] += sum(getattr(example, name.removeprefix("n_")) for example in examples)
 
-    def end_section(self) -> None:
-        self.totals.add(self._scores, self._distances)
-        self._scores, self._distances = [], []
+    @property
+    def mean(self) -> float:
+        return math.fsum(self.sums) / self.rows
 
-    def save(self) -> dict[str, object]:
-        return {"totals": asdict(self.totals), "counts": self.counts}
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
-        self.totals = replace(self.totals, **saved["totals"])
-        self.counts = saved["counts"]
+def _exact_sum(values: list[float]) -> list[float]:
+    """A few floats with exactly the same sum, so that a later `math.fsum` rounds once, as over all values.
+
+    >>> _exact_sum([1e16, 1.0, 1.0, 0.5])
+    [1.0000000000000002e+16, 0.5]
+    """
+    parts: list[float] = []
+    while part := math.fsum([*values, *(-part for part in parts)]):
+        parts.append(part)
+    return parts
+
+
+def _print_means(arguments: argparse.Namespace, scorer: Scorer, totals: Sequence[_Totals]) -> None:
+    # If standard output carries the rows, the summary goes to standard error.
+    summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout
+    for (label, signature), total in zip(scorer.signatures.items(), totals, strict=True):
+        mean = f"{100 * total.mean:.2f} %" if arguments.percent else f"{total.mean:.4f}"
+        say(f"{signature} = {mean}", summary)
+        for name, count in total.counts.items():
+            if count:
+                prefix = f"{label}: " if len(totals) > 1 else ""
+                say(f"  {prefix}{name}: {count} of {total.rows}", sys.stderr)
+
+
+# --- the output file -------------------------------------------------------------------------------------------------
+
+
+def _suffix(path: str) -> str:
+    return Path(path.removesuffix(".gz")).suffix.lower() or ".txt"
+
+
+class ScoreFile:
+    """The file of scores: lines are written section by section and can be resumed, other formats at the end."""
+
+    def __init__(self, path: str, resume: bool) -> None:
+        self.path, self.suffix = path, _suffix(path)
+        check_output(path, (*_LINES, ".json", *_ARROW))
+        if self.suffix in _ARROW:
+            find_pyarrow(path)
+            if path.endswith(".gz") or is_stream(path):
+                raise InputError(f"{path}: cannot write it: expected a file without .gz, and no stream")
+        if resume and self.suffix not in _LINES:
+            raise InputError(f"{path}: cannot resume: expected a file {', '.join(_LINES)}, also with .gz")
+        self._lines = ResumableFile(path, resume) if self.suffix in _LINES else None
+        self._records: list[dict[str, Any]] = []
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        if self._lines is not None:
+            self._lines.close()
+            if kind is not None and self._lines.unfinished:
+                newline = "\n" if sys.stderr.isatty() else ""  # below a progress bar
+                kept = f"finished rows are kept in {self._lines.partial}; continue with --resume"
+                say(f"{newline}movers: {kept}", sys.stderr)
+
+    def begin(self, labels: Sequence[str], description: dict[str, str]) -> Any:
+        """The state after the last section of the run that is resumed, if any."""
+        self._labels = labels
+        return None if self._lines is None else self._lines.begin(description)
+
+    def append(self, first: int, examples: Sequence[tuple[Example, ...]], state: object) -> None:
+        """Write a section, whose first row has the index `first`."""
+        records = (self._record(index, row) for index, row in enumerate(examples, start=first))
+        if self._lines is None:
+            self._records += records
+            return
+        text = io.StringIO(newline="")
+        if self.suffix == ".jsonl":
+            text.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        else:
+            table = csv.writer(text, lineterminator="\n", delimiter="," if self.suffix == ".csv" else "\t")
+            indexed = self.suffix != ".txt"
+            if indexed and not first:
+                table.writerow(["index", *(self._labels if len(self._labels) > 1 else ["score"])])
+            for index, row in enumerate(examples, start=first):
+                table.writerow([*([index] if indexed else []), *(example.score for example in row)])
+        data = text.getvalue().encode("utf-8")
+        self._lines.append(compress(data) if self.path.endswith(".gz") else data, state)
+
+    def _record(self, index: int, row: tuple[Example, ...]) -> dict[str, Any]:
+        records = []
+        for example in row:
+            record: dict[str, object] = {"score": example.score, **example.parts}
+            if example.distance is not None:
+                record["distance"] = example.distance
+            if example.alignments is not None:  # a text in the columns of Parquet and Arrow
+                packed = self.suffix in _ARROW
+                record["alignments"] = (
+                    json.dumps(example.alignments, ensure_ascii=False) if packed else example.alignments
+                )
+            records.append(record)
+        return {"index": index, **(records[0] if len(row) == 1 else dict(zip(self._labels, records, strict=True)))}
+
+    def finish(self) -> None:
+        """All rows are there."""
+        if self._lines is not None:
+            self._lines.finish()
+        elif self.suffix == ".json":
+            write_file(self.path, json.dumps(self._records, ensure_ascii=False, indent=1) + "\n")
+        else:
+            pyarrow = find_pyarrow(self.path)
+            batch = pyarrow.RecordBatch.from_struct_array(pyarrow.array(self._records))
+            new = pyarrow.parquet.ParquetWriter if self.suffix == ".parquet" else pyarrow.ipc.new_file
+            with open_output(self.path) as file, new(file, batch.schema) as writer:
+                writer.write_batch(batch)

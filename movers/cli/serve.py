@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import socket
 
 from movers.cli.arguments import Subparsers
 from movers.errors import InputError
@@ -15,7 +14,7 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "serve",
         help="serve a web page and API for the metrics",
-        description="Serve a web page to try the metrics, with an API endpoint per metric. Needs gradio.",
+        description="Serve a web page to try the metrics, with an API endpoint per metric. Requires gradio.",
     )
     parser.add_argument("--metrics", metavar="NAME,…", help=f"default: all of {', '.join(METRICS)}")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
@@ -29,23 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.port < 1 << 16:
         raise InputError(f"serve: port: expected a number from 1 to 65535, but got {arguments.port}")
     try:
-        import gradio  # noqa: F401
+        from movers.serve import all_metrics_page, launch
     except ImportError:
-        raise InputError("serve: the page needs the package gradio: pip install 'gradio>=6'") from None
-    from movers.serve import all_metrics_page, launch
-
-    _check_free(arguments.host, arguments.port)
-    launch(all_metrics_page(names or None), server_name=arguments.host, server_port=arguments.port)
-    return 0
-
-
-def _check_free(host: str, port: int) -> None:
-    """An address that is taken, or not this machine's, is told at once and in one line."""
+        raise InputError("serve: the page requires the package gradio: pip install 'gradio>=6'") from None
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
-            probe.bind(address)
-    except (OSError, UnicodeError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise InputError(f"serve: cannot listen on {host}:{port}: {told}") from None
+        launch(all_metrics_page(names or None), server_name=arguments.host, server_port=arguments.port)
+    except (OSError, UnicodeError) as error:  # in use, or not an address of this machine
+        raise InputError(f"serve: cannot listen on {arguments.host}:{arguments.port}: {error}") from None
+    return 0
