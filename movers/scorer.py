@@ -124,12 +124,18 @@ class Scorer:
         return prepared
 
     def __getstate__(self) -> dict[str, object]:
-        """Another process builds the metrics anew."""
+        """Names, options and IDF tables: the process that receives them loads the models."""
+        for label, options in self.options.items():
+            for name in ("model", "sentence_encoder"):
+                model = getattr(options, name, None)
+                if not isinstance(model, str | os.PathLike | None):
+                    expected = "a name or path, from which every process loads it"
+                    raise InputError(f"{label}: {name}: expected {expected}, but got {type(model).__name__}")
         return {"specs": self.specs, "options": self.options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.metrics = self._build(())
+        self.metrics = {} if self.needs_corpus else self._build(())
 
     def score(self, predictions: object, references: object = None, *, sources: object = None) -> dict[str, Result]:
         """Validate raw input and score it: label → result dict."""
