@@ -124,12 +124,6 @@ def test_only_lines_that_are_missing_or_outdated_are_scored(run, tmp_path, monke
     assert run("--tables", "small")["small", "words", "adequacy"]["n"] == "14"
 
 
-def test_the_passage_is_scored_and_shown(run, tmp_path):
-    figures = run("--tables", "", "--passage")
-    assert float(figures["clark-table-1", "WMS, 1", "score"]["value"]) == pytest.approx(0.5522, abs=1e-4)
-    assert "| SMS, 2 |" in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
-
-
 def test_the_committed_page_shows_every_table_of_the_committed_figures(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "agreement"))

@@ -47,18 +47,6 @@ def test_williams_test_of_a_metric_with_itself_finds_no_difference():
     assert agreement.williams_test(0.5, 0.5, 1.0, 50).p == pytest.approx(1)
 
 
-def test_williams_test_rejects_equal_metrics_as_often_as_it_says():
-    rng = np.random.default_rng(10)
-    rejected = 0
-    for _ in range(1000):
-        human = rng.normal(size=50)
-        a, b = (0.5 * human + rng.normal(size=50) for _ in range(2))
-        r = np.corrcoef([human, a, b])
-        rejected += agreement.williams_test(r[0, 1], r[0, 2], r[1, 2], 50).p < 0.05
-    # 5 % of 1000, give or take three standard errors.
-    assert 29 <= rejected <= 71
-
-
 @pytest.mark.parametrize(
     ("human_a", "human_b", "a_b", "n", "message"),
     [
@@ -92,33 +80,6 @@ def test_the_permutation_test_equals_brute_force_over_all_exchanges(coefficient)
         extreme += abs(statistic(x, people) - statistic(y, people)) >= observed - 1e-12
     found = agreement.compare_correlations(a, b, human, coefficient, n_resamples=256).permutation
     assert found == agreement.Randomization(extreme / 256, 256, True)
-
-
-def test_the_permutation_test_agrees_with_scipys():
-    scores_a, human = related(60, 1.0, seed=12)
-    scores_b = [score + noise for score, noise in zip(human, np.random.default_rng(13).normal(size=60), strict=True)]
-    a, b = stats.zscore(scores_a), stats.zscore(scores_b)
-    theirs = stats.permutation_test(
-        (a, b),
-        lambda x, y: SCIPY["pearson"](x, human) - SCIPY["pearson"](y, human),
-        permutation_type="samples",
-        vectorized=False,
-        n_resamples=2000,
-        rng=np.random.default_rng(2),
-    )
-    ours = agreement.compare_correlations(scores_a, scores_b, human, n_resamples=5000).permutation
-    assert ours.p == pytest.approx(theirs.pvalue, abs=0.04)
-
-
-def test_the_permutation_test_rejects_equal_metrics_as_often_as_it_says():
-    rng = np.random.default_rng(14)
-    rejected = 0
-    for _ in range(400):
-        human = rng.normal(size=40)
-        a, b = (0.5 * human + rng.normal(size=40) for _ in range(2))
-        rejected += agreement.compare_correlations(a, b, human, "spearman", n_resamples=200).permutation.p < 0.05
-    # 5 % of 400, give or take three standard errors.
-    assert 7 <= rejected <= 33
 
 
 def test_a_metric_does_not_differ_from_itself_on_another_scale():
