@@ -194,7 +194,8 @@ class Explanation:
         lines += [f"  {flag}" for flag in self.flags]
         for picture in self.pictures:
             for panel in picture.panels:
-                lines += ["", f"{picture.title} {panel.title}".strip()]
+                title = f"{picture.title} {panel.title}".strip()
+                lines += ["", title] if title else [""]
                 rows = [
                     [shorten(panel.left[flow.i].text, 44), shorten(panel.right[flow.j].text, 44)]
                     + [f"{flow.share:.1%}", f"{flow.cost:.3g}"]
