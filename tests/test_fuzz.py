@@ -29,7 +29,7 @@ ENTRIES = [
     ("hook", "swms", 30),
     ("hook", "bertscore_emd", 10),
     ("command", "wms", 30),
-    ("page", "swms", 4),
+    ("page", "swms", 1),
 ]
 anything = st.text(st.characters(codec=None), max_size=20)  # all of Unicode, lone surrogates included
 few_rows = st.lists(st.tuples(anything, anything), max_size=3)

@@ -53,7 +53,7 @@ TARGETS = [
     *(Target("module", name, 100) for name in CONTEXTUAL),
     *(Target(entry, name, 200) for entry in ("reward", "hook") for name in (*STATIC, "moverscore")),
     *(Target("command", name, 100) for name in STATIC),
-    *(Target("page", name, 20) for name in STATIC),
+    *(Target("page", name, 1) for name in STATIC),
     *(Target("options", name, 1) for name in METRICS),
 ]
 ONCE = [Target("function", name, 2, "of a megabyte") for name in STATIC]
