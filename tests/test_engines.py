@@ -106,6 +106,11 @@ def test_an_address_where_nothing_listens_is_an_error_at_once() -> None:
             score_dataset(rows(), "wms", engine="ray", address=address)
 
 
+def test_an_encoder_that_only_this_process_has_is_an_error(tiny_bert: tuple[Any, Any]) -> None:
+    with pytest.raises(InputError, match="^moverscore: model: expected a name or path, from .*, but got tuple"):
+        score_dataset(rows(), "moverscore", engine="ray", model=tiny_bert)
+
+
 @pytest.fixture(scope="module")
 def two_processors() -> Iterator[None]:
     """A Ray cluster of two processors on this machine."""
@@ -151,10 +156,3 @@ def test_what_an_actor_refuses_is_an_error_with_its_row() -> None:
     texts = [*["A dog."] * 3, long]
     with pytest.raises(InputError, match=r"^wms: predictions\[3\]: comparing"):
         score_dataset(Dataset.from_dict({"prediction": texts, "reference": texts[::-1][:1] * 4}), "wms", engine="ray")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("two_processors")
-def test_an_encoder_that_only_this_process_has_is_an_error(tiny_bert: tuple[Any, Any]) -> None:
-    with pytest.raises(InputError, match="^moverscore: model: expected a name or path, from .*, but got tuple"):
-        score_dataset(rows(), "moverscore", engine="ray", model=tiny_bert)
