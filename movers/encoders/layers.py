@@ -98,10 +98,14 @@ def parse_aggregation(metric: str, value: object, *ignored: object) -> Aggregati
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
-    """Scale vectors to length 1; zero vectors stay zero."""
+    """Scale vectors to length 1; zero vectors stay zero. Extreme norms are in float64: squares do not overflow."""
     import torch
 
-    return torch.nn.functional.normalize(layers, dim=-1)
+    lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True)
+    if lengths.numel() and 1e-15 < lengths.min() and lengths.max() < 1e15:
+        return layers / lengths
+    lengths = torch.linalg.vector_norm(layers, dim=-1, keepdim=True, dtype=torch.float64)
+    return (layers / torch.where(lengths > 0, lengths, 1.0)).to(layers.dtype)
 
 
 def pmeans(layers: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -70,8 +70,11 @@ def test_joined_layers_have_the_mean_of_the_layers_cosines() -> None:
 
 
 @pytest.mark.parametrize("combine", [pmeans, routing])
-def test_zero_vectors_stay_finite(combine: Any) -> None:
-    assert torch.isfinite(combine(torch.zeros(5, 2, 3))).all()
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1e30])
+def test_zero_vectors_stay_finite_and_lengths_do_not_matter(combine: Any, scale: float) -> None:
+    layers = torch.randn(5, 2, 3, generator=torch.Generator().manual_seed(2))
+    vectors = combine(layers * scale)
+    np.testing.assert_allclose(vectors, combine(layers) if scale else 0.0 * vectors, atol=1e-6)
 
 
 @pytest.mark.parametrize(
