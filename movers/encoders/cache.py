@@ -79,10 +79,6 @@ def file_digest(path: Path) -> str:
     return _digest(path.resolve(), file_state(path))
 
 
-def folder_state(folder: Path, patterns: tuple[str, ...]) -> tuple[object, ...]:
-    return (folder_digest(folder, patterns),)
-
-
 def folder_digest(folder: Path, patterns: tuple[str, ...]) -> str:
     """SHA-256 over the names and contents of the files in `folder` that match."""
     total = hashlib.sha256()

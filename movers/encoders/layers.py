@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Aggregation", "parse_aggregation", "pmeans", "routing", "unit_vectors"]
 
-Kernel = Literal["gaussian"]
 _LAST_LAYERS = 5  # Zhao et al. 2019, section 3.3
 
 
@@ -75,7 +74,7 @@ def _state(number: int, states: int) -> int:
     return number % states
 
 
-def parse_aggregation(metric: str, value: object, *ignored: object) -> Aggregation:
+def parse_aggregation(metric: str, value: object) -> Aggregation:
     """Parse the value of an option.
 
     >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
