@@ -688,20 +688,3 @@ def progress_bar(
     options = {"leave": False, "delay": 0 if progress else 2, **tqdm_options}
     hidden = None if progress is None else not progress
     return tqdm(total=total, desc=printable(desc), unit=unit, disable=hidden, **options)
-
-
-# --- names that movers.weights and movers.encoders.static still import ------------------------------------------------
-
-read_packed = read_text
-
-
-def open_packed(path: str | Path, gzipped: bool, *, whole: bool = False) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path, "rb") if gzipped else open(path, "rb"))
-
-
-def longest_line() -> int:
-    return 1 << 30
-
-
-def bounded_lines(file: IO[bytes], where: str) -> Iterator[bytes]:
-    return iter(file)

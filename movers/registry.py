@@ -78,7 +78,12 @@ class MetricSpec:
         try:
             return rescaled(self.metric_class.build(self.name, options, corpus))
         except InputError as error:  # errors of encoders and tables do not name the metric
-            if str(error).partition(":")[0] not in {"layer", "device", "dtype", *(item.name for item in fields(options))}:
+            if str(error).partition(":")[0] not in {
+                "layer",
+                "device",
+                "dtype",
+                *(item.name for item in fields(options)),
+            }:
                 raise
             raise InputError(f"{self.name}: {error}") from error
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from concurrent.futures.thread import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -166,7 +166,9 @@ class Scorer:
         run = next(iter(self.options.values())).run
         unknown = dict.fromkeys(self.metrics, 0)
         count = 0
-        with progress_bar(total, desc=", ".join(self.specs), unit=" texts", progress=run.progress, initial=first_row) as bar:
+        with progress_bar(
+            total, desc=", ".join(self.specs), unit=" texts", progress=run.progress, initial=first_row
+        ) as bar:
             for examples in self._examples(rows, total, first_row):
                 yield examples
                 bar.update(1)
@@ -240,7 +242,8 @@ class Scorer:
         """Label → result dict, from the examples of all rows."""
         columns = zip(*examples, strict=True)
         return {
-            label: collect(metric, column) for (label, metric), column in zip(self.metrics.items(), columns, strict=True)
+            label: collect(metric, column)
+            for (label, metric), column in zip(self.metrics.items(), columns, strict=True)
         }
 
 
@@ -301,7 +304,7 @@ def score_many(
     return Scorer(metrics).score(predictions, references, sources=sources)
 
 
-@lru_cache(maxsize=None)
+@cache
 def metric_function(spec: MetricSpec) -> MetricFunction:
     """`function(predictions, references, **options)` → result, documented by the metric's class and options."""
 

@@ -108,13 +108,13 @@ class CrossEncoder(nn.Module):
         return self.output(torch.relu(self.hidden(first))).squeeze(-1)
 
     def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_size: int | None = None) -> list[float]:
-        """Scores in [0, 1] of (document, summary) rows; a batch has at most `batch_size` tokens with padding."""
-        budget = batch_size or (2048 if self.output.weight.device.type == "cpu" else 32768)
+        """Scores in [0, 1] of (document, summary) rows; `batch_size` rows per forward pass."""
+        budget = 2048 if self.output.weight.device.type == "cpu" else 32768
         lengths = [len(document) + len(summary) for document, summary in rows]
         longest_first = sorted(range(len(rows)), key=lambda place: -lengths[place])
         scores = [0.0] * len(rows)
         windows = (Window(place, 0, lengths[place], 0, lengths[place]) for place in longest_first)
-        for places in ([window.text for window in batch] for batch in batches(windows, 3, budget)):
+        for places in ([window.text for window in batch] for batch in batches(windows, 3, budget, batch_size)):
             with torch.inference_mode():
                 found = self(self.batch([rows[place] for place in places])).double().sigmoid().tolist()
             for place, score in zip(places, found, strict=True):

@@ -13,6 +13,7 @@ has said before: those that end a run of three tokens which occurred earlier in 
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
@@ -22,11 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import folder_digest, folder_state
-from movers.encoders.wheels import SMOLLM2, smollm2_folder
+from movers.encoders.cache import folder_digest
 from movers.encoders.load import MODEL_FILES, find_device, hub_answers, object_digest, quiet, remote_code_allowed
+from movers.encoders.wheels import SMOLLM2, smollm2_folder
 from movers.errors import InputError
-import threading
 
 if TYPE_CHECKING:
     import torch
@@ -164,7 +164,7 @@ def load_lm(name: str, device: str | None = "auto", dtype: str = "float32") -> L
 
     place = find_device(device)
     with _loading:
-        key = (name, place, dtype, folder_state(Path(name), MODEL_FILES))
+        key = (name, place, dtype, folder_digest(Path(name), MODEL_FILES))
         if key not in _loaded:
             for stale in [other for other in _loaded if other[:3] == key[:3]]:
                 del _loaded[stale]  # the weights the folder held before

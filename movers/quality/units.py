@@ -187,7 +187,5 @@ def encode_texts(
 ) -> Iterator[tuple[int, TextVectors]]:
     """`(index, text vectors)` for every text as soon as its last unit is ready; every distinct unit is encoded once."""
     units = [split_units(text, unit, lang) for text in texts]
-    for index, parts in group_when_complete(
-        units, lambda distinct: encode_units(distinct, encoder, unit, batch_size)
-    ):
+    for index, parts in group_when_complete(units, lambda distinct: encode_units(distinct, encoder, unit, batch_size)):
         yield index, assemble(units[index], parts)

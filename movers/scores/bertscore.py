@@ -178,7 +178,6 @@ class BertScoreOptions(TokenOptions):
             baseline_path=None,
         )
 
-
     def with_run(self, run: RunSettings) -> Self:
         threads = self.nthreads if run.threads is None else run.threads
         progress = True if self.verbose and run.progress is None else run.progress

@@ -33,9 +33,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from movers.bag import Bag, Label, alignment_of
 from movers.encoders import Encoder, load_encoder
-from movers.encoders.static import check_vectors
 from movers.encoders.layers import parse_aggregation
-from movers.encoders.static import StaticEncoder
+from movers.encoders.static import StaticEncoder, check_vectors
 from movers.errors import InputError
 from movers.scores.languages import language_warning
 from movers.scores.metric import Comparison, Encoding, TransportMetric

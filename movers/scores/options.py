@@ -216,7 +216,10 @@ def option_rows(cls: Any) -> list[OptionRow]:
         if item.name == "preset":
             values = ", ".join(map(repr, [*cls.presets, None]))
         elif not values:
-            names = ["None" if member is NoneType else getattr(member, "__name__", "") for member in _members(kinds[item.name])]
+            names = [
+                "None" if member is NoneType else getattr(member, "__name__", "")
+                for member in _members(kinds[item.name])
+            ]
             values = ", ".join(map(repr, choices)) or " or ".join(names)
         rows.append(
             OptionRow(item.name, values, item.default, item.metadata["help"], choices, item.metadata["alias_of"])

@@ -98,9 +98,7 @@ class _Vocabulary:
             self._tokens.update((token, tuple(map(self.row_of.__getitem__, kept))) for token, kept in words.items())
         rows_of = self._tokens.__getitem__
         return [
-            [*map(self.row_of.__getitem__, whole[n])]
-            if n in whole
-            else [*chain.from_iterable(map(rows_of, tokens))]
+            [*map(self.row_of.__getitem__, whole[n])] if n in whole else [*chain.from_iterable(map(rows_of, tokens))]
             for n, tokens in enumerate(written)
         ]
 
@@ -159,9 +157,7 @@ class StaticReader:
                 rows = [[own] for own in vocabulary.read(texts)]
             return enumerate([self._words(vocabulary, *each) for each in zip(texts, rows, spans, strict=True)])
 
-    def _words(
-        self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]
-    ) -> Words:
+    def _words(self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]) -> Words:
         every = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
         sentences = [0] * len(every) if len(rows) == 1 else [n for n, own in enumerate(rows) for _ in own]
         unknown = -1 in every
