@@ -16,7 +16,7 @@ Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate
 
 from __future__ import annotations
 
-from movers.agreement.correlation import (
+from movers.agreement.coefficients import (
     COEFFICIENTS,
     LEVELS,
     Agreement,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from movers.agreement.correlation import COEFFICIENT_TITLES, Coefficient, Floats, Scores, correlation_matrix, stack
+from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Floats, Scores, correlation_matrix, stack
 from movers.errors import InputError
 from movers.io import write_file
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from movers.agreement.correlation import check_resampling, rows_by_label
+from movers.agreement.coefficients import check_resampling, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS
 from movers.agreement.significance import SystemComparison, compare_systems

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import stats
 
-from movers.agreement.correlation import (
+from movers.agreement.coefficients import (
     COEFFICIENTS,
     Coefficient,
     Estimate,

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from movers.agreement.correlation import (
+from movers.agreement.coefficients import (
     COEFFICIENT_TITLES,
     COEFFICIENTS,
     FEW_SYSTEMS,

@@ -67,18 +67,10 @@ class Setting:
 SETTINGS = {
     "amr_to_text": Setting(),
     "amr_scratch": Setting(
-        layers=2,
-        size=128,
-        dropout=0.2,
-        start_epochs=16,
-        start_rate=2e-3,
-        reward_sentences=1200,
-        reward_epochs=2,
-        rate=3e-4,
-        validate_every=50,
-        validation_sentences=100,
+        layers=2, size=128, dropout=0.2, start_epochs=16, start_rate=2e-3, reward_sentences=1200, reward_epochs=2,
+        rate=3e-4, validate_every=50, validation_sentences=100,
     ),
-}
+}  # fmt: skip
 MORE_SYSTEMS = ("f_disc-0.9", "f_cont-0.9")  # from scratch
 
 
@@ -220,35 +212,13 @@ def train(
                 entry[f"step_{name}"] = sum(getattr(item, name) for item in recent) / len(recent)
             recent = []
             curve.append(entry)
-            _save(checkpoint, system, seed, setting, generator, optimiser, curve, number + 1, spent)
+            state = {"system": system, "seed": seed, "setting": asdict(setting), "curve": curve, "done": number + 1}
+            state |= {"weights": generator.trained, "optimiser": optimiser.state_dict(), "spent": spent}
+            torch.save(state, checkpoint.with_suffix(".part"))
+            checkpoint.with_suffix(".part").replace(checkpoint)
         print(f"{time.strftime('%H:%M:%S')} seed {seed} {system} step {number + 1}/{len(steps)} "
               f"loss {loss.item():.3f} {curve[-1]['corpus_bleu']:.2f} cpu {spent:.0f}", flush=True)  # fmt: skip
     return curve
-
-
-def _save(
-    path: Path,
-    system: str,
-    seed: int,
-    setting: Setting,
-    generator: Generator,
-    optimiser: torch.optim.Optimizer,
-    curve: list[dict[str, float]],
-    done: int,
-    spent: float,
-) -> None:
-    state = {
-        "system": system,
-        "seed": seed,
-        "setting": asdict(setting),
-        "weights": {name: value.detach() for name, value in generator.trained.items()},
-        "optimiser": optimiser.state_dict(),
-        "curve": curve,
-        "done": done,
-        "spent": spent,
-    }
-    torch.save(state, path.with_suffix(".part"))
-    path.with_suffix(".part").replace(path)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean as mean
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -65,7 +66,7 @@ metric_reward = cache(reward)  # one per metric
 def rewards_of(row: str, texts: Sequence[str], references: Sequence[str]) -> list[float]:
     """Rewards by the row's metric; each on the scale that `movers.rewards` gives it."""
     if row.startswith("rouge"):
-        variant = "rougeL" if row == "rouge" else row
+        variant: Any = "rougeL" if row == "rouge" else row
         scores = rouge([text or "." for text in texts], references, variant=variant)["scores"]
         assert isinstance(scores, list)
         return scores
