@@ -49,8 +49,8 @@ class Scorer:
 
     Parameters
     ----------
-    metrics : str, (name, options), or a sequence of them
-        `name`, `name[key=value,…]` or `(name, options)`; each is known by the string, or by the name of the pair.
+    metrics : str, (name, options), a sequence of them, or a dict of them by label
+        `name`, `name[key=value,…]` or `(name, options)`; a label is by default the string, or the name of the pair.
     **options
         Options of all metrics, such as `threads`; a metric's own options win.
 
@@ -67,10 +67,18 @@ class Scorer:
     {'wms': 1.0, 'sms[normalize=true]': 1.0}
     """
 
-    def __init__(self, metrics: MetricWithOptions | Sequence[MetricWithOptions], **options: object) -> None:
-        pair = isinstance(metrics, tuple) and len(metrics) == 2 and isinstance(metrics[1], Mapping)
-        items: list[Any] = [metrics] if pair or isinstance(metrics, str) else list(metrics)
-        labels = [item if isinstance(item, str) else item[0] for item in items]
+    def __init__(
+        self,
+        metrics: MetricWithOptions | Sequence[MetricWithOptions] | Mapping[str, MetricWithOptions],
+        **options: object,
+    ) -> None:
+        items: list[Any]
+        if isinstance(metrics, Mapping):
+            labels, items = list(metrics), list(metrics.values())
+        else:
+            pair = isinstance(metrics, tuple) and len(metrics) == 2 and isinstance(metrics[1], Mapping)
+            items = [metrics] if pair or isinstance(metrics, str) else list(metrics)
+            labels = [item if isinstance(item, str) else item[0] for item in items]
         if not labels or len(set(labels)) < len(labels):
             raise InputError(f"metrics: expected different metrics, but got {', '.join(map(str, labels)) or 'none'}")
         self.specs: dict[str, MetricSpec] = {}
@@ -308,9 +316,13 @@ def score_many(
 def metric_function(spec: MetricSpec) -> MetricFunction:
     """`function(predictions, references, **options)` → result, documented by the metric's class and options."""
 
-    def score(predictions: object, compared: object, **options: object) -> dict[str, Any]:
+    def score(*texts: object, **options: Any) -> dict[str, Any]:
+        arguments = dict(zip(("predictions", spec.compared_with), texts, strict=False))
+        arguments |= {name: options.pop(name) for name in ("predictions", spec.compared_with) if name in options}
+        if len(arguments) < 2 or len(texts) > 2:
+            raise TypeError(f"{spec.name}() takes predictions and {spec.compared_with}, and options by name")
         scorer = _cached_scorer(spec.name, tuple(options.items())) if _plain(options) else Scorer((spec.name, options))
-        return scorer.score(predictions, **{spec.compared_with: compared})[spec.name]
+        return scorer.score(**arguments)[spec.name]
 
     options, settings = option_rows(spec.options_class), option_rows(RunSettings)
     parameters = [
