@@ -61,7 +61,7 @@ class MetricSpec:
     @cached_property
     def metric_class(self) -> type[Metric]:
         module, _, name = self.home.partition(":")
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+        return getattr(importlib.import_module(module), name)
 
     @property
     def options_class(self) -> type[MetricOptions]:

@@ -222,7 +222,7 @@ class Scorer:
         return list(zip(*columns, strict=True))
 
     def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[tuple[Example, ...]]:
-        pending: deque[Future[tuple[list[tuple[Example, ...]], list[warnings.WarningMessage]]]] = deque()
+        pending: deque[Future[tuple[list[tuple[Example, ...]], list[tuple[type[Warning], str]]]]] = deque()
         with ProcessPoolExecutor(workers, initializer=_begin, initargs=(self,)) as pool:
             try:
                 while True:

@@ -176,13 +176,15 @@ def idf_tables(
     items = list(idf) if isinstance(idf, tuple | list) else [idf]
     if not 1 <= len(items) <= 2:
         raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(items)} items")
-    tables = [IdfTable.load(item) if isinstance(item, str | Path) else item for item in items]
-    for table in tables:
+    tables: list[IdfTable] = []
+    for item in items:
+        table = IdfTable.load(item) if isinstance(item, str | Path) else item
         if not isinstance(table, IdfTable):
             raise InputError(
-                f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {table!r:.60}"
+                f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {item!r:.60}"
             )
         table.check(metric, "words" if tokenizer is None else "tokens", tokenizer)
+        tables.append(table)
     return tuple(tables)
 
 

@@ -203,7 +203,7 @@ class TransportMetric(Metric):
     def _whole(self, bag: Bag) -> Bag:
         """All tokens of a text."""
         ((_, whole),) = self.unfiltered.read([bag.text])
-        return whole  # type: ignore[no-any-return]
+        return whole
 
 
 class TooLarge(Exception):

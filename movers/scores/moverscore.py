@@ -36,7 +36,7 @@ from movers.errors import InputError
 from movers.scores.bertscore import f1_of, greedy_scores
 from movers.scores.metric import Comparison
 from movers.scores.options import option
-from movers.scores.tokens import Filters, TokenMetric, TokenOptions, Tokens, load_tokens
+from movers.scores.tokens import Filters, TokenMetric, TokenOptions, TokenText, load_tokens
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
@@ -209,17 +209,13 @@ class MoverScore(TokenMetric):
             bags = [self._bag(tokens, texts[index], table) for table in self.idf or [None]]
             yield index, bags[0]._replace(as_reference=bags[1] if len(bags) > 1 else None)
 
-    def _bag(self, tokens: Tokens, text: str, table: IdfTable | None) -> Bag:
+    def _bag(self, tokens: TokenText, text: str, table: IdfTable | None) -> Bag:
         """The n-grams of the kept tokens."""
         reasons = tokens.reasons(self.filters)
         places = tokens.places(reasons, self.filters.special_tokens)
-        state = {
-            "unknown": bool(tokens.missing) or bool(tokens.unknown.any()),
-            "cut": tokens.cut,
-            "blank": bool(tokens.special.all()) and not tokens.missing,
-        }
+        bag = Bag(text, tokens.vectors[:0], np.zeros(0), unknown=tokens.unknown, cut=tokens.cut, blank=tokens.blank)
         if not len(places):
-            return Bag(text, tokens.vectors[:0], np.zeros(0), **state)  # type: ignore[arg-type]
+            return bag
         vectors = tokens.vectors[places]
         keys = [tokens.keys[place] for place in places.tolist()] if table else []
         weights = weigh(self.options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
@@ -238,7 +234,7 @@ class MoverScore(TokenMetric):
                     Label(" ".join(words[first : first + size]), f"{size}-gram", labels[first].sentence)
                     for first in range(len(grams))
                 )
-        return Bag(text, grams, normalised(self.name, masses), labels, dropped, **state)  # type: ignore[arg-type]
+        return bag._replace(vectors=grams, masses=normalised(self.name, masses), labels=labels, dropped=dropped)
 
     @property
     def unfiltered(self) -> Self:

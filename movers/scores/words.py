@@ -147,7 +147,7 @@ class StaticReader:
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Words]]:
         spans = [sentence_spans(text, self.rules.lang) if self.split else [(0, len(text))] for text in texts]
-        vocabulary = _vocabulary(self.encoder, self.rules, self.keep_unknown)
+        vocabulary = _vocabulary(self.encoder, self.rules, self.keep_unknown)  # type: ignore[arg-type]
         with vocabulary.lock:
             if self.split:
                 parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
