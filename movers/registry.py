@@ -18,17 +18,8 @@ if TYPE_CHECKING:
     from movers.scores.options import MetricOptions
     from movers.weights import Corpus
 
-__all__ = [
-    "METRICS",
-    "MetricSpec",
-    "MetricWithOptions",
-    "find_metric",
-    "parse_metric",
-    "parse_options",
-    "parse_value",
-    "split_metrics",
-]
-
+__all__ = ["METRICS", "MetricFunction", "MetricSpec", "MetricWithOptions", "find_metric", "parse_metric",
+           "parse_options", "parse_value", "split_metrics"]  # fmt: skip
 
 MetricWithOptions = str | tuple[str, Mapping[str, object]]
 
@@ -41,22 +32,13 @@ class MetricFunction(Protocol):
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """Name and class of a metric.
-
-    Attributes
-    ----------
-    name, title, summary : str
-    home : str
-        Where its class is defined, as `module:Class`; imported when it is used.
-    compared_with : {"references", "sources"}
-        What predictions are compared with.
-    """
+    """Name and class of a metric."""
 
     name: str
     title: str
     summary: str
-    home: str
-    compared_with: str = "references"
+    home: str  # where its class is defined, as `module:Class`; imported when it is used
+    compared_with: str = "references"  # what predictions are compared with: "references" or "sources"
 
     @cached_property
     def metric_class(self) -> type[Metric]:
