@@ -295,7 +295,9 @@ def test_the_translation_preset_decodes_entities_and_knows_the_layers_of_its_mod
         )
         assert written["scores"] == pytest.approx(plain["scores"], abs=1e-9)
         assert "|layer:4+6|" in written["signature"] and "|html:decoded|" in written["signature"]
-    large: Any = movers.registry.find_metric("moverscore").parse({"preset": "translation", "model": "all-mpnet-base-v2"})
+    large: Any = movers.registry.find_metric("moverscore").parse(
+        {"preset": "translation", "model": "all-mpnet-base-v2"}
+    )
     assert str(large.aggregation) == "7+12"
 
 
