@@ -67,22 +67,6 @@ def test_batch_size_is_the_number_of_texts_per_forward_pass(size: int) -> None:
     assert sum(passes.sizes) == 10 and max(passes.sizes) == min(size, 10)
 
 
-@pytest.mark.parametrize("name", ["wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd"])
-@pytest.mark.parametrize("options", [{}, {"model": "wordllama"}, {"model": "all-MiniLM-L6-v2"}], ids=str)
-def test_scores_do_not_depend_on_batch_order_or_threads(name: str, options: dict[str, Any]) -> None:
-    texts = PREDICTIONS[:12], REFERENCES[:12]
-    scorer = Scorer((name, options))
-    expected = scorer.score(*texts)[name]["scores"]
-    for rows, settings in (
-        ([5], {}),
-        (range(11, -1, -1), {"threads": 1}),
-        ([*range(12)] * 4, {"threads": 4, "batch_size": 3}),
-    ):
-        scorer.forget()
-        again = Scorer((name, {**options, **settings})).score(*([side[row] for row in rows] for side in texts))[name]
-        assert again["scores"] == pytest.approx([expected[row] for row in rows], abs=1e-6)
-
-
 def test_a_stream_reads_rows_lazily() -> None:
     numbers = count()
     rows = (Row(f"snow {next(numbers)}", [f"rain {number}"]) for number in count())
