@@ -54,21 +54,10 @@ Floats = NDArray[np.float64]
 
 
 def n_grams(vectors: Vectors, weights: Floats, n: int | None, normalize: bool = True) -> tuple[Any, Floats]:
-    """Eq. 1 and 2: vectors and masses (not yet normalised) of the n-grams of k tokens.
+    """Eq. 1 and 2: (k − n + 1, d) vectors and (k − n + 1,) masses, not yet normalised, of the n-grams of k tokens.
 
-    Parameters
-    ----------
-    vectors : (k, d)
-    weights : (k,)
-    n : int or None
-        None, or more than k: the whole text is one n-gram.
-    normalize : bool
-        Scale the vectors to length 1; an n-gram without weight then takes the direction of its unweighted mean.
-        Otherwise the vectors are the weighted sums of Eq. 1.
-
-    Returns
-    -------
-    (k − n + 1, d) vectors and (k − n + 1,) masses.
+    With n None, or more than k, the whole text is one n-gram. With `normalize` vectors are scaled to length 1, and an
+    n-gram without weight takes the direction of its unweighted mean; otherwise they are the weighted sums of Eq. 1.
     """
     size = len(weights) if n is None else min(n, len(weights))
     if size == 1 and normalize:
@@ -91,7 +80,7 @@ def similarity_of(distance: float, kind: Similarity) -> float:
 # ---------------------------------------------------------------------------------------------------------------------
 # Options
 
-# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/agreement/RESULTS.md; others: p-means.
+# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/settings/RESULTS.md; others: p-means.
 _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 

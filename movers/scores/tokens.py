@@ -46,23 +46,11 @@ class TokenOptions(PairOptions):
 
 @dataclass(frozen=True)
 class Filters:
-    """Which tokens are kept.
+    """Which tokens are kept."""
 
-    Parameters
-    ----------
-    stopwords : frozenset of str
-        Lowercased words to drop; decided by the whole word, for all of its subwords.
-    punctuation : True, False or "ascii"
-        Drop tokens that consist of Unicode categories P and S only; "ascii" drops only single ASCII marks.
-    drop_subwords : bool
-        Keep only the first subword of a word.
-    special_tokens : bool
-        Keep the tokenizer's special tokens.
-    """
-
-    stopwords: frozenset[str] = frozenset()
-    punctuation: bool | Literal["ascii"] = False
-    drop_subwords: bool = False
+    stopwords: frozenset[str] = frozenset()  # lowercased; decided by the whole word, for all of its subwords
+    punctuation: bool | Literal["ascii"] = False  # drop Unicode categories P and S; "ascii": single ASCII marks only
+    drop_subwords: bool = False  # keep only the first subword of a word
     special_tokens: bool = True
 
 
