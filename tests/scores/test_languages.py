@@ -12,7 +12,7 @@ from tiny import tiny_model, tiny_table, tiny_tokenizer
 
 import movers
 from movers.errors import warn_once
-from movers.scores.languages import declared_languages, language_of, language_warning
+from movers.scores.languages import language_of, language_warning
 
 GERMAN = ["Die Regierung will die Steuern für kleine Unternehmen senken, aber nicht in diesem Jahr."]
 FINNISH = ["Hallitus haluaa alentaa pienyritysten veroja tänä vuonna."]
@@ -51,21 +51,6 @@ def test_an_encoder_of_unknown_languages_is_judged_by_its_pieces_alone(vector_fi
     assert "pieces" in warned("moverscore", encoder, GERMAN, "de")[0]
     words = movers.load_encoder(str(vector_file(tiny_table(["katze", "hund"]))))  # knows whole words only
     assert warned("wms", words, GERMAN, "de") == []
-
-
-@pytest.mark.parametrize(
-    ("header", "languages"),
-    [
-        ("---\ntags:\n- a\nlanguage:\n- en\n- pt-BR\nlicense: mit\n---\n", {"en", "pt"}),
-        ("---\nlanguage:\n- multilingual\n- en\n---\n", None),
-        ("# A model\n\nlanguage: de\n", None),
-    ],
-)
-def test_a_model_card_declares_languages(header: str, languages: set[str] | None, tmp_path: Path) -> None:
-    tiny_model(layers=1).save_pretrained(tmp_path / "m")
-    tiny_tokenizer().save_pretrained(tmp_path / "m")
-    (tmp_path / "m" / "README.md").write_text(header)
-    assert declared_languages(movers.load_encoder(str(tmp_path / "m"))) == languages
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import math
 import string
-import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from plain import PREDICTIONS, REFERENCES, check_alignment, hidden_states, minilm, transport
-from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
+from tiny import TINY_WORDS
 
 import movers
-from movers import IdfTable, InputError, moverscore
-from movers.scores.moverscore import n_grams
+from movers import IdfTable, moverscore
 
 TEXTS = PREDICTIONS[:30], REFERENCES[:30]
 FEW = PREDICTIONS[:5], REFERENCES[:5]
@@ -44,10 +41,9 @@ def plain_table(texts: Sequence[str]) -> Weight:
 
 def plain_bag(text: str, variant: str, n: int | None, weight: Weight) -> tuple[NDArray[Any], NDArray[Any]]:
     ids, states = hidden_states(text)
-    tokens = minilm()[1].convert_ids_to_tokens(ids)
-    kept = [
-        place for place, token in enumerate(tokens) if not token.startswith("##") and token not in {*string.punctuation}
-    ]
+    names = minilm()[1].convert_ids_to_tokens(ids)
+    marks = {*string.punctuation}
+    kept = [place for place, name in enumerate(names) if not name.startswith("##") and name not in marks]
     layers = states[-5:] / np.linalg.norm(states[-5:], axis=-1, keepdims=True)
     pmeans = np.concatenate([layers.min(axis=0), layers.mean(axis=0), layers.max(axis=0)], axis=-1)
     vectors = (states[-1] if variant == "v2" else pmeans)[kept]
@@ -56,66 +52,39 @@ def plain_bag(text: str, variant: str, n: int | None, weight: Weight) -> tuple[N
     rows, masses = [], []
     for begin in range(len(kept) - size + 1):
         window = range(begin, begin + size)
-        total = sum(weights[place] for place in window)
-        row = sum((weights[place] if total else 1.0) * vectors[place] for place in window)
-        rows.append(row / np.linalg.norm(row))
-        masses.append(total)
+        masses.append(sum(weights[place] for place in window))  # Eq. 2
+        shares = [weights[place] if masses[-1] or variant == "paper" else 1.0 for place in window]
+        row = sum(share * vectors[place] for share, place in zip(shares, window, strict=True))  # Eq. 1
+        rows.append(row if variant == "paper" else row / np.linalg.norm(row))
     return np.array(rows), np.array(masses) / sum(masses)
-
-
-def plain_scores(texts: tuple[Sequence[str], Sequence[str]], variant: str, n: int | None, idf: bool) -> list[float]:
-    weights = [plain_table(side) if idf else (lambda number: 1.0) for side in texts]
-    values = []
-    for pair in zip(*texts, strict=True):
-        (x, a), (y, b) = (plain_bag(text, variant, n, weight) for text, weight in zip(pair, weights, strict=True))
-        costs = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)
-        distance = transport(a, b, costs if variant == "v1" else np.sqrt(costs))[1]
-        values.append(1 - distance if variant == "v1" else 1 / (1 + distance))
-    return values
 
 
 @pytest.mark.parametrize(
     ("variant", "n", "idf"),
-    [("v1", 1, False), ("v1", 2, True), ("v1", "sentence", True), ("v2", 1, True), ("v2", 2, False)],
+    [
+        ("v1", 1, None),
+        ("v1", 2, "corpus"),
+        ("v1", "sentence", "corpus"),
+        ("v2", 1, "corpus"),
+        ("v2", 2, None),
+        ("paper", 1, "all"),  # the equations as printed
+        ("paper", 2, "all"),
+    ],
 )
-def test_scores_follow_the_authors_formulas(variant: str, n: Any, idf: bool) -> None:
-    expected = plain_scores(TEXTS, variant, None if n == "sentence" else n, idf)
+def test_scores_follow_the_authors_formulas(variant: str, n: Any, idf: str | None) -> None:
+    tables: list[Weight] = [lambda number: 1.0] * 2
+    if idf:
+        tables = [plain_table(side if idf == "corpus" else [*TEXTS[0], *TEXTS[1]]) for side in TEXTS]
+    expected = []
+    for pair in zip(*TEXTS, strict=True):
+        size = None if n == "sentence" else n
+        (x, a), (y, b) = (plain_bag(text, variant, size, table) for text, table in zip(pair, tables, strict=True))
+        costs = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)
+        distance = transport(a, b, costs if variant == "v1" else np.sqrt(costs))[1]
+        expected.append(1 - distance if variant == "v1" else 1 / (1 + distance))
     assert np.std(expected) > 0.05
-    options = {"idf": "corpus"} if idf else {}
-    found = scores(*TEXTS, variant=variant, n_gram=n, punctuation="ascii", **options)
-    assert found == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_the_preset_paper_is_equation_1_to_3_as_printed(n: int) -> None:
-    import torch
-
-    texts = ["a man sells snow on it", "the old dog runs on the mat"]
-    others = ["the man ships snow in a box", "a big dog sat on the red mat"]
-    model, tokenizer = tiny_model("bert"), tiny_tokenizer("bert")
-    result = moverscore(texts, others, model=(model, tokenizer), preset="paper", n_gram=n)
-    everything = [tokenizer(text)["input_ids"] for text in [*others, *texts]]  # one corpus: all sentences
-    frequency = Counter(token for ids in everything for token in set(ids))
-    idf = {token: math.log((len(everything) + 1) / (count + 1)) for token, count in frequency.items()}
-
-    def bag(text: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        ids = tokenizer(text)["input_ids"]
-        with torch.inference_mode():
-            states = model(torch.tensor([ids]), output_hidden_states=True).hidden_states[-5:]
-        layers = np.stack([state[0].double().numpy() for state in states])
-        layers /= np.linalg.norm(layers, axis=-1, keepdims=True)
-        vectors = np.concatenate([layers.min(axis=0), layers.mean(axis=0), layers.max(axis=0)], axis=-1)
-        weights = np.array([idf[token] for token in ids])
-        starts = range(len(ids) - n + 1)
-        sums = [sum(weights[i + k] * vectors[i + k] for k in range(n)) for i in starts]  # Eq. 1
-        masses = np.array([weights[i : i + n].sum() for i in starts])  # Eq. 2
-        return np.array(sums), masses / masses.sum()
-
-    for row, (text, other) in enumerate(zip(texts, others, strict=True)):
-        (x, a), (y, b) = bag(text), bag(other)
-        distance = transport(a, b, np.linalg.norm(x[:, None] - y[None], axis=-1))[1]
-        assert result["distances"][row] == pytest.approx(distance, abs=1e-5)
-        assert result["scores"][row] == pytest.approx(1 / (1 + distance), abs=1e-5)
+    options = {"preset": "paper"} if variant == "paper" else {"variant": variant, "idf": idf}
+    assert scores(*TEXTS, n_gram=n, punctuation="ascii", **options) == pytest.approx(expected, abs=1e-5)
 
 
 def one_minus_emd(x: NDArray[Any], y: NDArray[Any]) -> float:
@@ -124,16 +93,11 @@ def one_minus_emd(x: NDArray[Any], y: NDArray[Any]) -> float:
     return 1 - transport(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), costs)[1]
 
 
-@pytest.mark.parametrize("kind", ["last", "mean", -2, "4+6", [0, 4, 6]], ids=str)
-def test_other_aggregations_equal_a_plain_computation(kind: Any) -> None:
+@pytest.mark.parametrize(("kind", "layers"), [("last", [-1]), (-2, [-2]), ("4+6", [4, 6]), ([0, 4, 6], [0, 4, 6])])
+def test_other_aggregations_equal_a_plain_computation(kind: Any, layers: list[int]) -> None:
     def vectors(text: str) -> NDArray[Any]:
         states = hidden_states(text)[1]
-        if kind in ("last", "mean"):
-            return states[-1] if kind == "last" else states.mean(axis=0)
-        numbers = {-2: [-2], "4+6": [4, 6]}.get(kind, kind) if not isinstance(kind, list) else kind
-        return np.concatenate(
-            [states[layer] / np.linalg.norm(states[layer], axis=1, keepdims=True) for layer in numbers], axis=1
-        )
+        return np.concatenate([states[n] / np.linalg.norm(states[n], axis=1, keepdims=True) for n in layers], axis=1)
 
     expected = [one_minus_emd(vectors(one), vectors(other)) for one, other in zip(*FEW, strict=True)]
     options: dict[str, Any] = {"punctuation": False, "drop_subwords": False, "aggregation": kind}
@@ -164,20 +128,6 @@ def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors() -> None:
 # Units
 
 
-def test_hand_computed_n_grams() -> None:
-    vectors, weights = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]), np.array([1.0, 2.0, 1.0])
-    rows, masses = n_grams(vectors, weights, 2)
-    assert masses.tolist() == [3, 3]
-    np.testing.assert_allclose(rows, np.array([[1, 4], [3, 4]]) / np.array([[math.sqrt(17)], [5]]), atol=1e-7)
-    rows, masses = n_grams(vectors, weights, None)
-    np.testing.assert_allclose(rows, [[4 / math.sqrt(32), 4 / math.sqrt(32)]], atol=1e-7)
-    assert masses.tolist() == [4]
-    # An n-gram without weight takes the direction of its plain mean.
-    rows, masses = n_grams(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0.0, 0.0, 1.0]), 2)
-    assert masses.tolist() == [0, 1]
-    np.testing.assert_allclose(rows[0], [math.sqrt(0.5)] * 2, atol=1e-7)
-
-
 def test_filters_decide_what_is_a_unit(tiny_bert: Any) -> None:
     assert unit_texts("The man is in the house", stopwords="english") == ["[start]", "man", "house", "[end]"]
     words = ["cat", "s", ",", "dog"]
@@ -190,13 +140,6 @@ def test_filters_decide_what_is_a_unit(tiny_bert: Any) -> None:
         ({"n_gram": "sentence"}, ["[start] cat dog [end]"]),
     ):
         assert unit_texts("cats, dog", model=tiny_bert, **options) == expected
-
-
-def test_a_side_without_units_after_filtering_is_compared_on_all_its_tokens() -> None:
-    result = moverscore(["?!", "snow"], ["snow!", "snow"], return_alignment=True)
-    assert (result["n_unfiltered"], result["n_empty"]) == (1, 0)
-    assert [unit["text"] for unit in result["alignments"][0][0]["prediction"]] == ["[start]", "?", "!", "[end]"]
-    assert [unit["text"] for unit in result["alignments"][0][0]["reference"]] == ["[start]", "snow", "!", "[end]"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -269,18 +212,3 @@ def test_a_text_of_two_thousand_words_is_scored_whole(tiny_bert: Any) -> None:
     first, second = result["scores"]
     assert math.isfinite(first) and abs(first - second) > 1e-5
     assert scores([head], [reference], model=tiny_bert)[0] != pytest.approx(first, abs=1e-5)
-
-
-def test_a_cut_on_request_is_counted_and_warned_about_once(tiny_bert: Any) -> None:
-    long = [random_words(100, seed) for seed in (1, 2, 3)]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = moverscore([*long, "a dog"], ["a cat", "a cat", long[0], "a cat"], model=tiny_bert, truncation="cut")
-    assert [str(item.message) for item in caught] == [
-        "3 text(s) were cut to the window of 32 tokens (truncation='cut')"
-    ]
-    assert result["n_truncated"] == 3
-    head = " ".join(long[0].split()[:30])
-    assert result["scores"][0] == pytest.approx(scores([head], ["a cat"], model=tiny_bert)[0], abs=1e-6)
-    with pytest.raises(InputError, match=r"moverscore: references\[1\]: truncation='error': a text has 102 tokens"):
-        scores(["a", "b"], ["c", long[0]], model=tiny_bert, truncation="error")
