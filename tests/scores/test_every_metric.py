@@ -106,15 +106,6 @@ def test_the_temperature_is_the_mean_distance_of_unrelated_texts(name: str) -> N
     assert auto["scores"] == pytest.approx([math.exp(-value / expected) for value in raw["distances"]], rel=1e-12)
 
 
-def test_a_temperature_is_auto_or_above_zero(tmp_path: Path) -> None:
-    for value in (0, -1, "hot", True, None, math.inf, math.nan):
-        with pytest.raises(InputError, match="wms: temperature: expected 'auto' or a number above zero"):
-            score("wms", temperature=value)
-    (tmp_path / "v.txt").write_text("snow 1 2\nice 3 4\n")
-    with pytest.raises(InputError, match="wms: temperature: 'auto' .* pass a number"):
-        movers.wms(["snow"], ["ice"], model=str(tmp_path / "v.txt"))
-
-
 def rescaled(values: list[float], base: float) -> list[float]:
     return [(value - base) / (1 - base) for value in values]
 

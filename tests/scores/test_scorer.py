@@ -7,7 +7,7 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -101,19 +101,12 @@ def test_errors_of_a_stream_name_absolute_rows(tiny_bert: Any) -> None:
         list(scorer.stream([rows[0], Row(words(1, size=80), ["a dog"])], first_row=SECTION))
 
 
-class AnyWord:
-    """A vector for every word."""
-
-    identity, dimension = "any-1", 1
-
-    def vectors(self, names: Sequence[str]) -> tuple[Any, Any]:
-        return np.ones((len(names), 1), np.float32), np.ones(len(names), bool)
-
-
-def test_a_pair_too_large_for_memory_is_an_error_with_its_row() -> None:
-    large = " ".join(f"w{number}" for number in range(5001))
+def test_a_pair_too_large_for_memory_is_an_error_with_its_row(tmp_path: Path) -> None:
+    names = [f"w{number}" for number in range(5001)]
+    (tmp_path / "v.txt").write_text("".join(f"{name} 1 2\n" for name in names))
+    texts = ["w1", " ".join(names), " ".join(names)], ["w2", "w2", " ".join(names)]
     with pytest.raises(InputError, match=r"^wms: predictions\[2\]: comparing 5,001 with 5,001 units takes"):
-        movers.wms(["cat", large, large], ["dog", "dog", large], model=AnyWord(), temperature=1, stopwords=None)
+        movers.wms(*texts, model=str(tmp_path / "v.txt"), temperature=1)
 
 
 def test_tables_of_the_corpus_are_built_before_a_stream_and_travel_to_other_processes() -> None:
