@@ -7,7 +7,7 @@ other texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from movers.errors import InputError, RowError, TextError
@@ -40,7 +40,7 @@ def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
 
 
 def score_block(
-    metric: Metric, rows: Sequence[Pair], pool: ThreadPoolExecutor | None = None, first_row: int = 0
+    metric: Metric, rows: Sequence[Pair], pool: Executor | None = None, first_row: int = 0
 ) -> list[Example]:
     """Score rows, with a pool in its threads; errors name the row, counted from `first_row`."""
     numbers: dict[str, int] = {}
@@ -66,7 +66,7 @@ def score_block(
 
 
 def _read_and_compare(
-    metric: Metric, texts: list[str], pairs: list[tuple[int, int]], pool: ThreadPoolExecutor | None
+    metric: Metric, texts: list[str], pairs: list[tuple[int, int]], pool: Executor | None
 ) -> tuple[dict[int, Any], dict[tuple[int, int], Comparison | TooLarge]]:
     waiting: dict[int, list[tuple[int, int]]] = {}
     for pair in pairs:
