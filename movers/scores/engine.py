@@ -19,7 +19,7 @@ __all__ = ["Pair", "blocks", "score_block"]
 
 Pair = tuple[str, Sequence[str]]  # a prediction and its references (or sources)
 _BLOCK = 1024  # references
-_BLOCK_CHARACTERS = 1 << 19  # bounds the memory of the vectors of a block, unless a single row has more
+_BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block, unless a single row has more
 _CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
 
 

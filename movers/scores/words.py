@@ -89,6 +89,11 @@ class _Vocabulary:
             for n, tokens in enumerate(written)
         ]
 
+    def rows(self, words: list[str]) -> list[int]:
+        """Rows of words that the rules keep."""
+        self._learn(words)
+        return [*map(self.row_of.__getitem__, words)]
+
     def _words(self, text: str) -> list[str]:
         judged = (self.rules.judge(piece) for piece in split_pieces(text) if is_visible(piece))
         return [word for word, reason in judged if not reason]
@@ -130,12 +135,26 @@ class StaticReader:
         vocabulary = _vocabulary(self.encoder, self.rules, self.keep_unknown)  # type: ignore[arg-type]
         with vocabulary.lock:
             if self.split:
-                parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
-                rows_of = iter(vocabulary.read(parts))
-                rows = [[next(rows_of) for _ in own] for own in spans]
+                rows = self._rows_by_sentence(vocabulary, texts, spans)
             else:
                 rows = [[own] for own in vocabulary.read(texts)]
             return enumerate([self._words(vocabulary, *each) for each in zip(texts, rows, spans, strict=True)])
+
+    def _rows_by_sentence(
+        self, vocabulary: _Vocabulary, texts: Sequence[str], spans: list[list[tuple[int, int]]]
+    ) -> list[list[list[int]]]:
+        parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
+        part_rows = iter(vocabulary.read(parts))
+        rows = [[next(part_rows) for _ in own] for own in spans]
+        for index, text in enumerate(texts):
+            starts = [begin for begin, _ in spans[index]]
+            if any(not text[start - 1].isspace() for start in starts[1:]):  # inside "end.Next", which is one word
+                words: list[list[str]] = [[] for _ in starts]
+                for word, start, _, reason in self.rules.spans(text):
+                    if not reason:
+                        words[_sentence_at(starts, start)].append(word)
+                rows[index] = [vocabulary.rows(sentence) for sentence in words]
+        return rows
 
     def _words(self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]) -> Words:
         every = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
