@@ -74,10 +74,3 @@ def test_nothing_heavy_is_imported_before_it_is_used(code: str, run_python: Call
     heavy = "torch transformers datasets evaluate ot pandas spacy gradio matplotlib ray trl".split()
     code += f"\nimport sys; print(sorted(set({heavy}) & set(sys.modules)))"
     assert run_python(code).splitlines()[-1] == "[]"
-
-
-def test_every_exported_name_resolves() -> None:
-    for name in movers.__all__:
-        assert getattr(movers, name) is not None and name in dir(movers)
-    with pytest.raises(AttributeError, match="module 'movers' has no attribute 'nothing'"):
-        movers.nothing  # noqa: B018

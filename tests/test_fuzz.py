@@ -60,10 +60,3 @@ def test_options_of_any_value_are_accepted_or_refused(metric: str) -> None:
 def test_names_that_no_file_can_have_are_refused(option: str, name: str) -> None:
     with pytest.raises(InputError, match="expected|no such file|neither"):
         METRICS["wms"].function(["snow"], ["ice"], **{option: name})
-
-
-@pytest.mark.parametrize(("metric", "kind"), [("wms", "right to left"), ("sms", "long word")])
-def test_lines_of_a_megabyte(metric: str, kind: str) -> None:
-    text = strange.KINDS[kind](random.Random(5)) + " "
-    long = text * (1_000_000 // len(text))
-    strange.call_function(metric, [(long, "snow melts"), ("snow", long)], random.Random(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,14 +89,11 @@ def test_a_score_does_not_depend_on_sides_order_batch_threads_or_cache(
 
 def test_scores_do_not_depend_on_the_seed_of_hashes(run_python: Callable[..., str]) -> None:
     code = """
-import json, sys
-sys.path.insert(0, "tests")
-from test_properties import PAIRED, STATIC, score
-rows = [("the cat sat on it", "a dog sat. The old man runs"), ("😀 snow sells", "ไทย snow qua ships in a red box!")]
-print(json.dumps({metric: score(metric, rows, model=STATIC)["scores"] for metric in PAIRED}))
+from movers import sms, swms, wms
+texts = ["the cat sat on it. Red boxes!", "😀 snow sells", "a dog sat. The old man runs", "ไทย snow in a red box!"]
+print([metric(texts[:2], texts[2:], idf="corpus" if metric is wms else None)["scores"] for metric in (wms, sms, swms)])
 """
-    first, second = (json.loads(run_python(code, PYTHONHASHSEED=seed).splitlines()[-1]) for seed in "12")
-    assert first == second
+    assert run_python(code, PYTHONHASHSEED="1") == run_python(code, PYTHONHASHSEED="2")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

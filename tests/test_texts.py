@@ -12,7 +12,6 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.texts import (
     WordRules,
-    is_mostly_non_latin,
     is_visible,
     name_stop_words,
     sentence_spans,
@@ -147,10 +146,3 @@ def test_signatures_name_the_stop_words() -> None:
     lists = [["new york"], ["new", "york"], ["new", "york "], ['new", "york'], []]
     assert len({name_stop_words(words) for words in lists}) == len(lists)
     assert name_stop_words(["a", "b"]) == name_stop_words(("B", "a"))
-
-
-@pytest.mark.parametrize(
-    ("text", "foreign"), [("", False), ("123 !?", False), ("Hello мир", False), ("Привет a мир", True), ("我们", True)]
-)
-def test_the_script_is_that_of_most_letters(text: str, foreign: bool) -> None:
-    assert is_mostly_non_latin(text) is foreign

@@ -16,7 +16,6 @@ from tiny import ROOT, tiny_table, vector_bytes
 
 import movers
 from movers.errors import InputError
-from movers.threads import one_blas_thread, threaded_map
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("wms", {"idf": "corpus", "distance": "cosine"}),
@@ -41,15 +40,6 @@ def test_calls_with_different_options_in_threads_give_what_each_gives_alone() ->
         together = list(pool.map(scores, CALLS * 2))
     for expected, actual in zip(alone * 2, together, strict=True):
         assert actual == pytest.approx(expected, abs=1e-6)
-
-
-def test_an_exception_of_a_thread_reaches_the_caller_and_leaves_numpys_threads_as_they_were() -> None:
-    from threadpoolctl import threadpool_info
-
-    before = threadpool_info()
-    with pytest.raises(ZeroDivisionError), one_blas_thread():
-        threaded_map(lambda number: 1 / (5 - number), range(20), threads=3)
-    assert threadpool_info() == before
 
 
 def test_what_would_take_gigabytes_is_refused_with_row_and_size() -> None:
@@ -108,26 +98,6 @@ child.start()
 print(close(queue.get(timeout=60), score("{metric}", 20)))
 """
     assert run_python(code, OMP_NUM_THREADS="2") == "True"
-
-
-@pytest.mark.slow
-def test_datasets_and_data_loaders_fork_after_use(run_python: Callable[..., str]) -> None:
-    code = f"""{FORK}
-import datasets, torch
-datasets.disable_progress_bars()
-score("moverscore", 1)
-rows = datasets.Dataset.from_dict({{"seed": [20, 40]}})
-mapped = rows.map(lambda row: {{"scores": score("moverscore", row["seed"])}}, num_proc=2)["scores"]
-class Scored(torch.utils.data.Dataset):
-    def __len__(self):
-        return 2
-    def __getitem__(self, index):
-        return torch.tensor(score("moverscore", 60 + index), dtype=torch.float64)
-options = dict(batch_size=None, num_workers=2, multiprocessing_context="fork", timeout=60)
-loaded = [row.tolist() for row in torch.utils.data.DataLoader(Scored(), **options)]
-print(close(mapped[1], score("moverscore", 40)), close(loaded[1], score("moverscore", 61)))
-"""
-    assert run_python(code, OMP_NUM_THREADS="2").splitlines()[-1] == "True True"
 
 
 def test_processes_that_fill_one_cache_at_once_read_the_same_vectors(tmp_path: Path) -> None:
