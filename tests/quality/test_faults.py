@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from movers.errors import InputError
 from movers.quality.data import Pair
 from movers.quality.fact_faults import FACT_FAULTS
 from movers.quality.faults import (
@@ -28,11 +27,6 @@ def made_up_pairs(count: int) -> list[Pair]:
         summary = (f"The story{row} tells of Town1 and Town2.", f"It names fact{row}n3 and much of fact{row}n4 too.")
         pairs.append(Pair(" ".join(document), " ".join(summary), document, summary))
     return pairs
-
-
-def test_joined_tokens_give_back_the_text() -> None:
-    text = 'He said: "It\'s 3.5 km,\n no more" – and left… 東京'
-    assert "".join(split_tokens(text)) == text
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
@@ -123,8 +117,3 @@ def test_the_label_of_a_fault_falls_with_the_share_of_wrong_tokens(kind: str) ->
             assert label == pytest.approx(max(0.0, 1 - WEIGHTS[kind] * share)), text
         changed += text != " ".join(first.summary_sentences)
     assert changed == 20
-
-
-def test_cross_pairing_one_document_is_an_error() -> None:
-    with pytest.raises(InputError, match="at least two documents"):
-        make_samples(made_up_pairs(1), "cross")
