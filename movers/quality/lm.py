@@ -80,6 +80,7 @@ class LanguageModel:
     tokenizer: PreTrainedTokenizerBase
     identity: str
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _documents: dict[str, Any] = field(default_factory=dict)  # what the model keeps of the last ones it read
 
     @property
     def seq2seq(self) -> bool:
@@ -114,12 +115,24 @@ class LanguageModel:
             read = self._decode if self.seq2seq else self._continue
             return read(document, summaries)
 
+    def _read(self, document: str) -> Any:
+        """Read a document, once for all of its summaries, which come one after another."""
+        if document not in self._documents:
+            while len(self._documents) >= 4:
+                del self._documents[next(iter(self._documents))]
+            ids = self._ids(document)[: self.limit]
+            if self.seq2seq:
+                self._documents[document] = self.model.get_encoder()(self._tensor(ids))
+            else:
+                last = {"logits_to_keep": 1} if "logits_to_keep" in signature(self.model.forward).parameters else {}
+                prompt = self._tensor([*ids, *self._ids(_PROMPT, special=False)])
+                self._documents[document] = self.model(prompt, use_cache=True, **last)
+        return self._documents[document]
+
     def _continue(self, document: str, summaries: Sequence[str]) -> list[NDArray[np.float64]]:
         import torch
 
-        prompt = [*self._ids(document)[: self.limit], *self._ids(_PROMPT, special=False)]
-        last = {"logits_to_keep": 1} if "logits_to_keep" in signature(self.model.forward).parameters else {}
-        start = self.model(self._tensor(prompt), use_cache=True, **last)
+        start = self._read(document)
         found = []
         for summary in summaries:
             ids = self._tensor(self._summary_ids(summary))
@@ -129,7 +142,7 @@ class LanguageModel:
         return found
 
     def _decode(self, document: str, summaries: Sequence[str]) -> list[NDArray[np.float64]]:
-        encoded = self.model.get_encoder()(self._tensor(self._ids(document)[: self.limit]))
+        encoded = self._read(document)
         found = []
         for summary in summaries:
             ids = self._tensor(self._summary_ids(summary))
