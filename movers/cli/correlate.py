@@ -56,7 +56,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Score a judged set with every metric and print the table."""
     from movers.agreement.correlation import check_resampling
     from movers.agreement.judged import read_judged
@@ -125,7 +125,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
         for path in plots:
             say(str(path), sys.stderr)
-    return 0
 
 
 def _names(text: str | None) -> list[str]:
