@@ -6,6 +6,7 @@ does not grow with the file (except for .json). What is written appears at its p
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -115,7 +116,7 @@ class Table:
                 reason = str(error).partition(": line ")[0]  # without a line number of its own
                 raise InputError(f"{self.where(number)}: expected JSON, but got {line[:40]!r}: {reason}") from None
             if line.strip() and not isinstance(value, dict):
-                raise InputError(f"{self.where(number)}: expected an object, but got {_kind_of(value)}")
+                raise InputError(f"{self.where(number)}: expected an object, but got {_shown(value)}")
             yield number, value
 
     def _read_json(self) -> Iterator[tuple[int, Record | str]]:
@@ -125,16 +126,14 @@ class Table:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path}: expected JSON, but got: {error}") from None
         if not isinstance(rows, list):
-            raise InputError(f"{self.path}: expected a list of objects or of texts, but got {_kind_of(rows)}")
+            raise InputError(f"{self.path}: expected a list of objects or of texts, but got {_shown(rows)}")
         for number, value in enumerate(rows, start=1):
             if not isinstance(value, dict | str) or type(value) is not type(rows[0]):
-                expected = "an object or a text" if number == 1 else f"{_kind_of(rows[0])} like row 1"
-                raise InputError(f"{self.where(number)}: expected {expected}, but got {_kind_of(value)}")
+                expected = "an object or a text, and the same as in row 1"
+                raise InputError(f"{self.where(number)}: expected {expected}, but got {_shown(value)}")
             yield number, value
 
     def _read_csv(self) -> Iterator[tuple[int, Record | None]]:
-        import csv
-
         csv.field_size_limit(1 << 30)  # documents may be longer than the 128 KiB that csv allows by default
         lines = (line for _, line in self._lines())
         reader = csv.reader(lines, delimiter="\t" if self.kind == "tsv" else ",", strict=True)
@@ -197,14 +196,8 @@ def _detect(line: bytes, column: str | None) -> str:
     return "json" if start.startswith(b"[") else "tsv" if b"\t" in start else "csv"
 
 
-def _kind_of(value: object) -> str:
-    """What a JSON value is, in words."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, int | float):
-        return f"the number {value!r:.40}"
-    names = {"str": "a text", "list": "a list", "dict": "an object"}
-    return names.get(type(value).__name__, type(value).__name__)
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)[:40]
 
 
 def find_pyarrow(path: str) -> ModuleType:
@@ -268,12 +261,12 @@ class Texts:
             problem = None if texts else "expected at least one text, but got an empty list"
             for text in texts:
                 if not isinstance(text, str):
-                    problem = f"expected a text, but got {_kind_of(text)}"
+                    problem = f"expected a text, but got {_shown(text)}"
                 elif not text.isascii() and re.search("[\ud800-\udfff]", text):
                     problem = "expected valid Unicode, but got a lone surrogate"
             if problem is not None:
                 column = "" if self.column is None else f": column {self.column!r}"
-                raise InputError(f"{self.argument}: {self.table.where(number)}{column}: {problem}")
+                raise InputError(f"{self._where(number)}{column}: {problem}")
             yield cast("list[str]", texts)
 
     def __iter__(self) -> Iterator[str]:
@@ -284,18 +277,16 @@ class Texts:
         common = [name for name in names if name in row] or [name for name in ("text",) if name in row]
         if self.column is None and len(common) == 1:
             return common[0]
-        if self.column is not None:
-            expected = f"a column {self.column!r}"
-        else:
-            expected = f"{self.option} to {'choose one of several columns' if common else 'name a column'}"
-        columns = ", ".join(name if name and name == name.strip() else repr(name) for name in row) or "(none)"
-        where = f"{self.argument}: {self.table.where(number)}"
-        raise InputError(f"{where}: expected {expected}, but got the columns {columns}")
+        expected = f"{self.option} to choose a column" if self.column is None else f"a column {self.column!r}"
+        columns = ", ".join(map(repr, row)) or "(none)"
+        raise InputError(f"{self._where(number)}: expected {expected}, but got the columns {columns}")
+
+    def _where(self, number: int) -> str:
+        return f"{self.argument}: {self.table.where(number)}"
 
     def where_row(self, row: int) -> str:
         """The row with an index, from 0, as messages name it; the file is read again up to there."""
-        number, _ = next(islice(self.table, row, None))
-        return f"{self.argument}: {self.table.where(number)}"
+        return self._where(next(islice(self.table, row, None))[0])
 
     def survey(self) -> tuple[int, str]:
         """Number of rows and a digest of their texts, in one pass that checks every row.
@@ -416,8 +407,6 @@ class ResumableFile:
         self._streamed = is_stream(path)
         self._file: IO[bytes] | None = None
         self._unfinished = not self._streamed and self.partial.exists() and self._sidecar.exists()
-        if self._streamed and resume:
-            raise InputError(f"{path}: cannot resume: expected the name of a file")
         if self._unfinished and not resume:
             raise InputError(f"{self.partial} is an unfinished run: continue it with --resume, or delete it")
 
@@ -512,12 +501,9 @@ def align_table(
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     if heading:
         lines.insert(1, ["-" * width for width in widths])
-    aligned = []
-    for line in lines:
-        cells = enumerate(zip(line, widths, strict=True))
-        padded = [cell.rjust(width) if column in right else cell.ljust(width) for column, (cell, width) in cells]
-        aligned.append("  ".join(padded).rstrip())
-    return aligned
+    marks = [">" if column in right else "<" for column in range(len(widths))]
+    cells = "  ".join(f"{{:{mark}{width}}}" for mark, width in zip(marks, widths, strict=True))
+    return [cells.format(*line).rstrip() for line in lines]
 
 
 def csv_row(values: Iterable[object]) -> str:
@@ -526,21 +512,15 @@ def csv_row(values: Iterable[object]) -> str:
     >>> csv_row(["=1+1", "-0.5", -0.5, None, "b,c"])
     '\'=1+1,-0.5,-0.5,,"b,c"\n'
     """
-    import csv
-
     line = io.StringIO(newline="")
-    csv.writer(line, lineterminator="\n").writerow(map(_harmless, values))
-    return line.getvalue()
+    csv.writer(line).writerow(map(_harmless, values))  # a terminator with \r, so that cells with one are quoted
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _harmless(value: object) -> object:
-    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
+    number = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if formula and not number.fullmatch(str(value)) else value
 
 
 def progress_bar(
@@ -552,6 +532,10 @@ def progress_bar(
     """
     from tqdm import tqdm
 
-    options = {"leave": False, "delay": 0 if progress else 2, **tqdm_options}
-    hidden = None if progress is None else not progress
-    return tqdm(total=total, desc=printable(desc), unit=unit, disable=hidden, **options)
+    options = {
+        "leave": False,
+        "delay": 0 if progress else 2,
+        "disable": None if progress is None else not progress,
+        **tqdm_options,
+    }
+    return tqdm(total=total, desc=printable(desc), unit=unit, **options)

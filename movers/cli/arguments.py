@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 METRIC_HELP = "NAME or NAME[key=value,…]; separate several with commas"
+PICTURES = (".html", ".svg", ".png", ".json")
 TableFormat = Literal["text", "markdown", "csv", "json"]
 _TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
@@ -156,13 +157,6 @@ class InputFiles:
 
 
 # --- output ----------------------------------------------------------------------------------------------------------
-
-
-def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png", ".json")) -> None:
-    """Check that the suffix of an image file is supported and that the file is writable."""
-    if Path(path).suffix.lower() not in suffixes:
-        raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")
-    check_output(path)
 
 
 def add_resampling(parser: argparse.ArgumentParser) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from movers.cli.arguments import Subparsers, add_options, check_other_file, check_picture, options_of, say
+from movers.cli.arguments import PICTURES, Subparsers, add_options, check_other_file, options_of, say
 from movers.errors import InputError
-from movers.io import Texts, align_table, check_output, printable, progress_bar
+from movers.io import Texts, align_table, check_output, progress_bar
 from movers.registry import METRICS, find_metric, parse_metric, split_metrics
 
 
@@ -57,7 +55,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def list_metrics(arguments: argparse.Namespace) -> None:
     """Print one line per metric."""
-    _print_list([(metric.name, f"{metric.title}: {metric.summary}") for metric in METRICS.values()])
+    say("\n".join(align_table([], [[spec.name, f"{spec.title}: {spec.summary}"] for spec in METRICS.values()])))
 
 
 def list_options(arguments: argparse.Namespace) -> None:
@@ -66,23 +64,9 @@ def list_options(arguments: argparse.Namespace) -> None:
 
     settings = option_rows(RunSettings)
     rows = option_rows(find_metric(arguments.metric).options_class) + settings
-    lines = [(f"{row.name}={row.default!r}", f"{row.help} ({row.values})") for row in rows]
-    lines.insert(-len(settings), ("", "run settings, which concern the machine:"))
-    _print_list(lines)
-
-
-def _print_list(rows: Sequence[tuple[str, str]]) -> None:
-    """Print one line per row; on a terminal, wrapped to its width."""
-    import shutil
-    import textwrap
-
-    indent = max(len(name) for name, _ in rows) + 2
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for name, text in rows:
-        line = printable(f"{name:<{indent}}{text}")
-        if width >= indent + 20:
-            line = textwrap.fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
-        print(line)
+    lines = [[f"{row.name}={row.default!r}", f"{row.help} ({row.values})"] for row in rows]
+    lines.insert(-len(settings), ["", "run settings, which concern the machine:"])
+    say("\n".join(align_table([], lines)))
 
 
 def baseline(arguments: argparse.Namespace) -> None:
@@ -112,7 +96,7 @@ def example() -> dict[str, Any]:
 def demo(arguments: argparse.Namespace) -> None:
     """Print the scores of all metrics and an alignment, and draw it on request."""
     if arguments.output is not None:
-        check_picture(arguments.output)
+        check_output(arguments.output, PICTURES)
     from movers import explain
 
     texts = example()

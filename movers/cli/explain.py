@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from movers.cli.arguments import InputFiles, Subparsers, add_columns, add_options, check_picture, options_of, say
+from movers.cli.arguments import PICTURES, InputFiles, Subparsers, add_columns, add_options, options_of, say
 from movers.errors import InputError
-from movers.io import write_file
+from movers.io import check_output, write_file
 from movers.registry import METRICS, MetricSpec, parse_metric
 
 
@@ -37,8 +37,8 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Explain a pair or a file."""
-    spec, options = parse_metric(arguments.metric)
-    options = {**options_of(arguments), **options}
+    spec, bracketed = parse_metric(arguments.metric)
+    options: dict[str, Any] = {**options_of(arguments), **bracketed}
     spec.parse(options)
     argument = spec.compared_with.removesuffix("s")
     if arguments.file is not None:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.prediction is None or not texts:
         raise InputError(f"{spec.name}: expected --prediction TEXT and --{argument} TEXT, or --file FILE")
     if arguments.output is not None:
-        check_picture(arguments.output)
+        check_output(arguments.output, PICTURES)
     from movers import explain
 
     explanation = explain(spec.name, arguments.prediction, **{argument: texts}, **options)
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Namespace) -> None:
     if arguments.output is None:
         raise InputError("--file requires -o report.html")
-    check_picture(arguments.output, (".html",))
+    check_output(arguments.output, (".html",))
     inputs = InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: [arguments.file]})
     from movers.pictures import report
 

@@ -174,7 +174,7 @@ def _print_means(arguments: argparse.Namespace, scorer: Scorer, totals: Sequence
 
 def _record(labels: Sequence[str], index: int, row: Sequence[Example]) -> dict[str, Any]:
     """Scores, parts, distances and alignments of a row; for several metrics each under its label."""
-    records = []
+    records: list[dict[str, Any]] = []
     for example in row:
         records.append({"score": example.score, **example.parts})
         if example.distance is not None:
