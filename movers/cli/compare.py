@@ -84,5 +84,5 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except RowError as error:
         raise error.at(files[error.argument].where_row(error.row)) from None
-    print_table(render_comparison(tests, form, arguments.confidence), arguments)
+    print_table(render_comparison(tests, form), arguments)
     return 0

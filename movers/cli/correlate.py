@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 
 from movers.cli.arguments import (
     METRIC_HELP,
@@ -48,7 +47,7 @@ def add_parser(commands: Subparsers) -> None:
         description = f"field with the {name}, for --level {level} (default: {default})"
         add(f"--{name}-field", default=default, metavar="FIELD", help=description)
     add("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
-    coefficients = ("pearson", "spearman", "kendall", "kendall_c")
+    coefficients = ("pearson", "spearman", "kendall")
     tested = "coefficient of the significance tests (default: pearson)"
     add("--coefficient", choices=coefficients, default="pearson", help=tested)
     add("--plots", metavar="DIR", help="write plots to DIR")
@@ -58,7 +57,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score a judged set with every metric and print the table."""
-    from movers.agreement.correlation import check_resampling
+    from movers.agreement.coefficients import check_resampling
     from movers.agreement.judged import read_judged
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.scoring import MetricCall, score_judged
@@ -101,16 +100,16 @@ def run(arguments: argparse.Namespace) -> int:
         documents=documents,
         systems=systems,
         groups=groups,
-        has_references=[bool(text.references) for text in judged.texts],
         lower_is_better=lower_is_better,
         tested=arguments.coefficient,
         alpha=arguments.alpha,
         n_resamples=arguments.resamples,
         confidence=arguments.confidence,
         seed=arguments.seed,
-        signatures={label: result.signature for label, result in scored.items()},
     )
-    rows = [replace(row, skipped_reference_texts=len(judged_references)) for row in rows]
+    for row in rows:
+        row["signature"] = scored[row["metric"]].signature
+        row["skipped_reference_texts"] = len(judged_references)
     print_table(render(rows, form), arguments)
     if arguments.plots:
         from movers.agreement.plots import save_plots
