@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from movers.inputs import check_choice, check_positive
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Level = Literal["segment", "summary", "system"]
 Floats = NDArray[np.float64]
+Outcome = dict[str, Any]  # of JSON values; None is undefined
 Scores = Sequence[float | int | None] | Floats
 
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
@@ -179,109 +180,58 @@ class Paired:
     def value(self, metric: int, coefficient: Coefficient) -> float:
         return float(self.within(metric, coefficient).mean()) if self.units else math.nan
 
-    def replicates(
-        self, metric: int, coefficients: Sequence[Coefficient], n_resamples: int, rng: np.random.Generator
-    ) -> dict[Coefficient, Floats]:
-        """Bootstrap replicates of one metric's coefficients, each of shape (n_resamples,); NaN if a column is constant.
-
-        Equal generators draw equal units, so that the replicates of two metrics are paired.
-        """
+    def replicates(self, n_resamples: int, rng: np.random.Generator) -> dict[Coefficient, Floats]:
+        """Bootstrap replicates of the first metric's coefficients, each of shape (n_resamples,); undefined is NaN."""
         if not self.units:
-            return {name: np.full(n_resamples, math.nan) for name in coefficients}
-        within = {name: self.within(metric, name) for name in coefficients} if self.documents is not None else None
+            return {name: np.full(n_resamples, math.nan) for name in COEFFICIENTS}
+        within = {name: self.within(1, name) for name in COEFFICIENTS} if self.documents is not None else None
         blocks = []
         size = max(1, 2_000_000 // max(self.units, 1000))  # resamples per block; bounds the memory
         for start in range(0, n_resamples, size):
             drawn = rng.integers(0, self.units, size=(min(size, n_resamples - start), self.units))
             if within is None:
-                blocks.append(coefficients_of_rows(self.columns[metric][drawn], self.columns[0][drawn], coefficients))
+                blocks.append(coefficients_of_rows(self.columns[1][drawn], self.columns[0][drawn], COEFFICIENTS))
             else:
                 blocks.append({name: values[drawn].mean(axis=1) for name, values in within.items()})
-        return {name: np.concatenate([block[name] for block in blocks]) for name in coefficients}
+        return {name: np.concatenate([block[name] for block in blocks]) for name in COEFFICIENTS}
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate with its confidence interval; NaN if undefined."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, value: float, replicates: Floats, confidence: float) -> Estimate:
-        """With the central share ``confidence`` of the bootstrap replicates that are defined."""
-        defined = replicates[~np.isnan(replicates)]
-        if not len(defined):
-            return cls(value, math.nan, math.nan)
-        low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
-        return cls(value, float(low), float(high))
-
-    def as_dict(self, name: str) -> dict[str, float | None]:
-        """``name``, ``name_low`` and ``name_high``; None if undefined."""
-        numbers = {"": self.value, "_low": self.low, "_high": self.high}
-        return {name + suffix: None if math.isnan(number) else number for suffix, number in numbers.items()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """Correlation of one metric with human scores.
-
-    ``n`` is the sample size (texts, or systems at system level), ``units`` what was resampled (texts, documents or
-    systems), ``texts`` those that were used. ``skipped`` counts texts (``no_human_score``, ``no_metric_score``: each
-    text once), documents (``constant_documents``: one side is constant) and groups (``groups``: no coefficient) that
-    were left out. ``replicates`` are those behind the intervals, each of shape (n_resamples,).
-    """
-
-    n: int
-    units: int
-    texts: int
-    coefficients: dict[Coefficient, Estimate]
-    skipped: dict[str, int]
-    replicates: dict[Coefficient, Floats] = field(repr=False, compare=False)
-
-    def as_dict(self) -> dict[str, int | float | None]:
-        """A flat dict of JSON values: ``n``, ``pearson``, ``pearson_low``, ``skipped_groups`` …"""
-        flat: dict[str, int | float | None] = {"n": self.n, "units": self.units, "texts": self.texts}
-        for name, estimate in self.coefficients.items():
-            flat |= estimate.as_dict(name)
-        return flat | {f"skipped_{reason}": count for reason, count in self.skipped.items()}
+def with_interval(name: str, value: float, replicates: Floats, confidence: float) -> Outcome:
+    """``name``, ``name_low`` and ``name_high``: the central share ``confidence`` of the replicates that are defined."""
+    defined = replicates[~np.isnan(replicates)]
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2]) if len(defined) else [math.nan] * 2
+    numbers = {name: value, f"{name}_low": float(low), f"{name}_high": float(high)}
+    return {key: None if math.isnan(number) else number for key, number in numbers.items()}
 
 
 def measure(
     columns: Floats,
     level: Level,
     labels: Sequence[str] | None,
-    coefficients: Sequence[Coefficient],
     n_resamples: int,
     confidence: float,
     rng: np.random.Generator,
-) -> Agreement:
-    """:func:`correlate` of validated columns of shape (2, texts), human scores first."""
+) -> tuple[Outcome, dict[Coefficient, Floats]]:
+    """:func:`correlate` of validated columns of shape (2, texts), human scores first; also the replicates."""
     paired = Paired.at(columns, level, labels)
-    replicates = paired.replicates(1, coefficients, n_resamples, rng)
+    row = {"n": paired.units if level == "system" else paired.texts, "units": paired.units, "texts": paired.texts}
+    replicates = paired.replicates(n_resamples, rng)
+    for name, column in replicates.items():
+        row |= with_interval(name, paired.value(1, name), column, confidence)
     no_human, no_score = np.isnan(columns)
-    return Agreement(
-        n=paired.units if level == "system" else paired.texts,
-        units=paired.units,
-        texts=paired.texts,
-        coefficients={name: Estimate.of(paired.value(1, name), replicates[name], confidence) for name in coefficients},
-        skipped={
-            "no_human_score": int(no_human.sum()),
-            "no_metric_score": int((no_score & ~no_human).sum()),
-            "constant_documents": paired.constant_documents,
-            "groups": 0,
-        },
-        replicates=replicates,
-    )
+    skipped = {
+        "skipped_no_human_score": int(no_human.sum()),
+        "skipped_no_metric_score": int((no_score & ~no_human).sum()),
+        "skipped_constant_documents": paired.constant_documents,
+    }
+    return row | skipped, replicates
 
 
-def warn_of_few_systems(level: Level, systems: int) -> None:
-    if level == "system" and systems < FEW_SYSTEMS:
-        warnings.warn(
-            f"agreement: coefficients between {systems} systems (fewer than {FEW_SYSTEMS}) are very uncertain",
-            stacklevel=3,
-        )
+def few_systems(level: Level, systems: int) -> str:
+    """A warning if there are too few systems, else nothing."""
+    if level != "system" or systems >= FEW_SYSTEMS:
+        return ""
+    return f"coefficients between {systems} systems (fewer than {FEW_SYSTEMS}) are very uncertain"
 
 
 def correlate(
@@ -291,26 +241,29 @@ def correlate(
     level: Level = "segment",
     documents: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
-    coefficients: Sequence[Coefficient] = COEFFICIENTS,
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> Agreement:
+) -> Outcome:
     """Correlate scores with human scores at one level, with percentile bootstrap intervals.
 
     ``scores`` and ``human`` have one value per text; rows where either is None (or NaN) are skipped and counted.
     ``documents`` (needed at ``summary`` level) and ``systems`` (at ``system`` level) have one label per text. The
     bootstrap draws texts, documents or systems with replacement, depending on the level.
 
-    >>> agreement = correlate([0.1, 0.4, None, 0.35, 0.8], [1, 2, 5, 3, 4], n_resamples=100)
-    >>> agreement.n, agreement.skipped["no_metric_score"], round(agreement.coefficients["spearman"].value, 4)
+    Returns a flat dict of JSON values: ``n`` (the sample size: texts, or systems at system level), ``units`` (what was
+    resampled), ``texts`` (those that were used); ``pearson``, ``spearman``, ``kendall``, each also with ``_low`` and
+    ``_high`` (None if undefined); ``skipped_no_human_score`` and ``skipped_no_metric_score`` (texts, each counted once)
+    and ``skipped_constant_documents`` (one side is constant).
+
+    >>> row = correlate([0.1, 0.4, None, 0.35, 0.8], [1, 2, 5, 3, 4], n_resamples=100)
+    >>> row["n"], row["skipped_no_metric_score"], round(row["spearman"], 4)
     (4, 1, 0.8)
     """
-    for coefficient in coefficients:
-        check_choice("agreement", "coefficients", coefficient, COEFFICIENTS)
     check_resampling(n_resamples, seed, confidence=confidence)
     columns = stack({"human": human, "scores": scores})
     labels = labels_for(level, documents, systems, columns.shape[1])
-    agreement = measure(columns, level, labels, coefficients, n_resamples, confidence, np.random.default_rng(seed))
-    warn_of_few_systems(level, agreement.units)
-    return agreement
+    row, _ = measure(columns, level, labels, n_resamples, confidence, np.random.default_rng(seed))
+    if warning := few_systems(level, row["units"]):
+        warnings.warn(f"agreement: {warning}", stacklevel=2)
+    return row

@@ -3,8 +3,8 @@
 A row has ``candidate`` (the judged text), ``references`` (a list of texts, empty if it was judged against ``source``),
 ``scores`` (name → number, or null if there is none; a name whose values are all texts, such as corrections, is
 ignored), and optionally ``id``, ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts
-at summary level), ``lp`` (language pair), ``split``, or anything else. Files are JSON Lines, JSON, Parquet, or CSV and TSV with
-columns ``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null.
+at summary level), ``lp`` (language pair), ``split``, or anything else. Files are JSON Lines, JSON, Parquet, or CSV and
+TSV with columns ``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null.
 ``benchmarks/agreement/convert.py`` converts published datasets into this format.
 """
 
@@ -108,20 +108,18 @@ class JudgedSet:
             name, operator, bound = match.groups()
             if name not in fields:
                 raise InputError(f"{self.name}: expected one of the fields {', '.join(fields)}, but got {name!r}")
-            limit = _number(bound)
-            if limit is None and operator in (">=", "<="):
-                raise InputError(f"where: expected a number after {operator}, but got {condition!r}")
-            texts = tuple(text for text in texts if _meets(text.fields.get(name), operator, bound, limit))
+            texts = tuple(text for text in texts if _meets(text.fields.get(name), operator, bound))
         if not texts:
             raise InputError(f"{self.name}: expected texts with {' and '.join(conditions)}, but got none")
         return JudgedSet(self.name, texts)
 
 
-def _meets(value: object, operator: str, bound: str, limit: float | None) -> bool:
+def _meets(value: object, operator: str, bound: str) -> bool:
     if operator in ("=", "!="):
         return (_as_label(value) == bound) == (operator == "=")
-    number = _number(str(value))
-    return number is not None and limit is not None and (number >= limit if operator == ">=" else number <= limit)
+    low, high = (bound, str(value)) if operator == ">=" else (str(value), bound)
+    low_number, high_number = _number(low), _number(high)
+    return low_number is not None and high_number is not None and low_number <= high_number
 
 
 def _number(text: str) -> float | None:

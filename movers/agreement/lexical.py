@@ -23,8 +23,7 @@ def _package(metric: str, module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
-        raise InputError(f"{metric}: expected the package {package} (extra `benchmarks`), but got: {error}") from error
+        raise InputError(f"{metric}: expected the extra `benchmarks` to be installed, but got: {error}") from error
 
 
 def _result(scores: list[float], signature: str) -> dict[str, object]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from movers.agreement.coefficients import check_resampling, rows_by_label
+from movers.agreement.coefficients import Outcome, check_resampling, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS, References, check_lexical_options
 from movers.agreement.significance import compare_systems
@@ -124,7 +123,7 @@ def compare_texts(
     alpha: float = 0.05,
     seed: int = 0,
     progress: bool | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Outcome]:
     """Score the texts of several systems with every metric, and compare the first system with each of the others.
 
     ``systems`` maps names to n texts each, the first is A of every comparison. ``references`` and ``sources`` are n

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,9 @@ from scipy import stats
 from movers.agreement.coefficients import (
     COEFFICIENTS,
     Coefficient,
-    Estimate,
     Floats,
     Level,
+    Outcome,
     Paired,
     Scores,
     check_resampling,
@@ -24,6 +23,7 @@ from movers.agreement.coefficients import (
     coefficients_of_rows,
     labels_for,
     stack,
+    with_interval,
 )
 from movers.errors import InputError
 from movers.inputs import check_choice, check_positive
@@ -31,8 +31,7 @@ from movers.inputs import check_choice, check_positive
 Exchanges = NDArray[np.int8]
 
 
-@dataclass(frozen=True)
-class Williams:
+class Williams(NamedTuple):
     """Outcome of :func:`williams_test`: the statistic, its degrees of freedom, the two-sided p-value."""
 
     t: float
@@ -77,15 +76,6 @@ def williams_test(human_a: float, human_b: float, a_b: float, n: int) -> William
     return Williams(float(t), n - 3, float(2 * stats.t.sf(abs(t), n - 3)))
 
 
-@dataclass(frozen=True)
-class Randomization:
-    """Outcome of a randomization test: two-sided p-value, number of exchanges, whether they are exhaustive."""
-
-    p: float
-    n_resamples: int
-    exact: bool
-
-
 def _exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool = False) -> Iterator[Exchanges]:
     """Blocks of shape (exchanges, n): 1 for a unit that is exchanged, else 0; at random, or all 2ⁿ."""
     if exact:
@@ -96,54 +86,38 @@ def _exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool =
         yield rng.integers(0, 2, size=(min(block, n_resamples - start), n), dtype=np.int8)
 
 
-def probability(exchanged: Floats, observed: float, exact: bool) -> Randomization:
+def probability(exchanged: Floats, observed: float, exact: bool = False) -> float:
     """Two-sided p-value: share of exchanges with at least the observed difference.
 
     The observed difference counts as one of the random exchanges, so that the p-value is never 0 and the test is valid.
     Differences within rounding count as equal.
     """
     extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
-    p = extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
-    return Randomization(p, len(exchanged), exact)
+    return extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
 
 
 # --- two metrics -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PairwiseTest:
-    """Two metrics compared by their correlation with the same human scores.
-
-    ``n`` texts in ``units`` units have all three scores. ``difference`` is metric A's coefficient less metric B's, NaN
-    where one is undefined; then there is no ``permutation`` test. ``williams`` is None where the test does not apply:
-    Kendall coefficients, means over documents, fewer than four units. ``exchanged`` (n_resamples,) is what a mean over
-    groups is tested with.
-    """
-
-    n: int
-    units: int
-    difference: float
-    williams: Williams | None = None
-    permutation: Randomization | None = None
-    exchanged: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-
-
-def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator) -> PairwiseTest:
-    """Test metric 1 of ``paired`` against metric 2."""
+def pairwise_test(
+    paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator
+) -> tuple[Outcome, Floats]:
+    """Test metric 1 of ``paired`` against metric 2; also differences after ``n_resamples`` random exchanges."""
     difference = paired.value(1, coefficient) - paired.value(2, coefficient)
+    row: Outcome = {"n": paired.texts, "units": paired.units, "difference": difference}
+    row |= dict.fromkeys(("williams_t", "williams_p", "permutation_p", "permutation_exact"))
     if math.isnan(difference):
-        return PairwiseTest(paired.texts, paired.units, difference)
-    exact = 2**paired.units <= n_resamples
+        return row | {"difference": None}, np.empty(0)
+    row["permutation_exact"] = exact = 2**paired.units <= n_resamples
     exchanged = _differences(paired, coefficient, _exchanges(paired.units, n_resamples, rng, exact))
-    permutation = probability(exchanged, difference, exact)
-    if exact:  # A mean over groups needs the same number of exchanges in every group.
+    row["permutation_p"] = probability(exchanged, difference, exact)
+    if exact:
         exchanged = _differences(paired, coefficient, _exchanges(paired.units, n_resamples, rng))
-    williams = None
-    if coefficient in ("pearson", "spearman") and paired.documents is None and paired.units >= 4:
+    if coefficient != "kendall" and paired.documents is None and paired.units >= 4:
         human, a, b = paired.columns
         human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
-        williams = williams_test(human_a, human_b, a_b, paired.units)
-    return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
+        row["williams_t"], _, row["williams_p"] = williams_test(human_a, human_b, a_b, paired.units)
+    return row, exchanged
 
 
 def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Exchanges]) -> Floats:
@@ -180,7 +154,7 @@ def compare_correlations(
     systems: Sequence[str] | None = None,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> PairwiseTest:
+) -> Outcome:
     """Does metric A correlate better with human scores than metric B? Williams' test and permutation test.
 
     The permutation test: under the null hypothesis that the metrics are equally good, their scores of a text are
@@ -190,16 +164,20 @@ def compare_correlations(
     tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
     level a system's two mean scores. Only texts that have all three scores are used.
 
+    Returns a flat dict of JSON values: ``n`` texts, ``units``, ``difference`` (A's coefficient less B's),
+    ``williams_t`` and ``williams_p`` (None for Kendall, at summary level, and for fewer than four units),
+    ``permutation_p``, ``permutation_exact``; all None where a coefficient is undefined.
+
     >>> people = [1, 2, 3, 4, 5, 6, 7, 8]
-    >>> outcome = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
-    >>> round(outcome.difference, 3), outcome.permutation.exact, outcome.williams.p < 0.05
+    >>> row = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
+    >>> round(row["difference"], 3), row["permutation_exact"], row["williams_p"] < 0.05
     (0.19, True, True)
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
     check_resampling(n_resamples, seed)
     columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
     paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
-    return pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))
+    return pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))[0]
 
 
 # --- two systems -----------------------------------------------------------------------------------------------------
@@ -213,7 +191,7 @@ def compare_systems(
     n_exchanges: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Outcome:
     r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization, two-sided.
 
     Returns a flat dict of JSON values: ``n``; ``mean_a``, ``mean_b``, ``difference``, each also with ``_low`` and
@@ -245,13 +223,12 @@ def compare_systems(
     blocks = _exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
     exchanged = np.concatenate([(1 - 2 * block) @ columns[2] / n for block in blocks])
     difference = float(columns[2].mean())
-    randomization = probability(exchanged, difference, exact)
-    outcome: dict[str, Any] = {"n": n}
+    row: Outcome = {"n": n}
     for name, column, replicates in zip(("mean_a", "mean_b", "difference"), columns, means, strict=True):
-        outcome |= Estimate.of(float(column.mean()), replicates, confidence).as_dict(name)
-    return outcome | {
-        "bootstrap_p": probability(means[2] - difference, difference, exact=False).p,
-        "randomization_p": randomization.p,
-        "randomization_exact": randomization.exact,
+        row |= with_interval(name, float(column.mean()), replicates, confidence)
+    return row | {
+        "bootstrap_p": probability(means[2] - difference, difference),
+        "randomization_p": probability(exchanged, difference, exact),
+        "randomization_exact": exact,
         "confidence": confidence,
     }

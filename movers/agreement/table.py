@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from movers.agreement.coefficients import (
     COEFFICIENT_TITLES,
     COEFFICIENTS,
-    FEW_SYSTEMS,
-    Agreement,
     Coefficient,
-    Estimate,
     Floats,
     Level,
+    Outcome,
     Paired,
     Scores,
     check_labels,
     check_resampling,
+    few_systems,
     labels_for,
     measure,
     rows_by_label,
     stack,
-    warn_of_few_systems,
+    with_interval,
 )
-from movers.agreement.significance import PairwiseTest, pairwise_test, probability
+from movers.agreement.significance import pairwise_test, probability
 from movers.errors import InputError
 from movers.inputs import check_choice
 from movers.io import align_table, csv_row
 
 Format = Literal["text", "markdown", "csv", "json"]
-Row = dict[str, Any]  # of JSON values
-Pairwise = dict[tuple[str, str], PairwiseTest]
+Agreements = dict[str, tuple[Outcome, dict[Coefficient, Floats]]]  # by metric: row and replicates
+Tests = dict[tuple[str, str], tuple[Outcome, Floats]]  # by pair of metrics: row and differences after exchange
 
 
 def agreement_table(
@@ -54,7 +54,7 @@ def agreement_table(
     n_resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> list[Row]:
+) -> list[Outcome]:
     """Correlate every metric with every human score, and test all pairs of metrics: one flat dict for each.
 
     ``metrics`` and ``humans`` map names to scores of the same n texts, None if missing. Texts of one of the ``groups``
@@ -87,10 +87,10 @@ def agreement_table(
     level_labels = labels_for(level, documents, systems, n)
     rows_of_group = {"all": np.arange(n)} if groups is None else rows_by_label([str(group) for group in groups])
     settings = {"tested": tested, "alpha": alpha, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
-    table: list[Row] = []
+    table: list[Outcome] = []
     for human_name, human in zip(humans, columns[len(metrics) :], strict=True):
         sign = -1 if human_name in lower_is_better else 1
-        blocks: dict[str, tuple[dict[str, Agreement], Pairwise]] = {}
+        blocks: dict[str, tuple[Agreements, Tests]] = {}
         for group, rows in rows_of_group.items():
             # Groups are independent strata with their own random streams, whatever other groups there are.
             stream = [seed, zlib.crc32(group.encode("utf-8"))]
@@ -101,14 +101,13 @@ def agreement_table(
                     np.stack([sign * human[rows], column]),
                     level,
                     labels,
-                    COEFFICIENTS,
                     n_resamples,
                     confidence,
                     np.random.default_rng(stream),
                 )
                 for name, column in scores.items()
             }
-            tests: Pairwise = {}
+            tests: Tests = {}
             for a, b in combinations(metrics, 2):
                 paired = Paired.at(np.stack([sign * human[rows], scores[a], scores[b]]), level, labels)
                 tests[a, b] = pairwise_test(paired, tested, n_resamples, np.random.default_rng([*stream, 1]))
@@ -116,74 +115,68 @@ def agreement_table(
         if len(blocks) > 1:
             blocks["mean"] = _means(list(blocks.values()), confidence, seed)
         table += [
-            {"metric": name, "human": human_name, "level": level, "group": group, **agreement.as_dict()}
+            {"metric": name, "human": human_name, "level": level, "group": group, "skipped_groups": 0, **row}
             | {"lower_is_better": sign < 0, **_outcomes(name, tests, alpha), **settings}
             for group, (agreements, tests) in blocks.items()
-            for name, agreement in agreements.items()
+            for name, (row, _) in agreements.items()
         ]
-    warn_of_few_systems(level, min(row["units"] for row in table))
+    if warning := few_systems(level, min(row["units"] for row in table)):
+        warnings.warn(f"agreement: {warning}", stacklevel=2)
     return table
 
 
-def _outcomes(metric: str, tests: Pairwise, alpha: float) -> Row:
+def _outcomes(metric: str, tests: Tests, alpha: float) -> Outcome:
     """The tests of one metric against each other: p-values, and which metrics it is better than."""
     better_than: list[str] = []
-    williams_p: dict[str, float] = {}
-    permutation_p: dict[str, float] = {}
-    for (a, b), test in tests.items():
-        if metric not in (a, b) or test.permutation is None:
+    p_values: dict[str, dict[str, float]] = {"williams_p": {}, "permutation_p": {}}
+    for (a, b), (test, _) in tests.items():
+        if metric not in (a, b) or test["permutation_p"] is None:
             continue
         other = b if metric == a else a
-        permutation_p[other] = test.permutation.p
-        if test.williams is not None:
-            williams_p[other] = test.williams.p
-        higher = test.difference > 0 if metric == a else test.difference < 0
-        if higher and max(permutation_p[other], williams_p.get(other, 0.0)) < alpha:
+        values = {kind: test[kind] for kind in p_values if test[kind] is not None}
+        for kind, p in values.items():
+            p_values[kind][other] = p
+        higher = test["difference"] > 0 if metric == a else test["difference"] < 0
+        if higher and max(values.values()) < alpha:
             better_than.append(other)
-    return {"better_than": better_than, "williams_p": williams_p, "permutation_p": permutation_p}
+    return {"better_than": better_than, **p_values}
 
 
 # --- means over groups -----------------------------------------------------------------------------------------------
 
 
-def _means(
-    blocks: Sequence[tuple[dict[str, Agreement], Pairwise]], confidence: float, seed: int
-) -> tuple[dict[str, Agreement], Pairwise]:
-    """Means over groups of every metric's agreement and of every pair's difference, tested by averaged exchanges."""
-    agreements = {
-        name: _mean_over_groups([part[name] for part, _ in blocks], confidence, np.random.default_rng(seed))
-        for name in blocks[0][0]
-    }
-    tests: Pairwise = {}
+def _means(blocks: Sequence[tuple[Agreements, Tests]], confidence: float, seed: int) -> tuple[Agreements, Tests]:
+    """Means over groups of every metric's coefficients and of every pair's difference, tested by averaged exchanges."""
+    agreements: Agreements = {}
+    for metric in blocks[0][0]:
+        parts = [of_group[metric] for of_group, _ in blocks]
+        agreements[metric] = _mean_over_groups(parts, confidence, np.random.default_rng(seed)), {}
+    tests: Tests = {}
     for pair in blocks[0][1]:
-        parts = [part[pair] for _, part in blocks if part[pair].permutation is not None]
-        if parts:
-            difference = float(np.mean([part.difference for part in parts]))
-            permutation = probability(np.mean([part.exchanged for part in parts], axis=0), difference, exact=False)
-            n, units = sum(part.n for part in parts), sum(part.units for part in parts)
-            tests[pair] = PairwiseTest(n, units, difference, None, permutation)
+        defined = [of_group[pair] for _, of_group in blocks if of_group[pair][0]["difference"] is not None]
+        if defined:
+            difference = float(np.mean([row["difference"] for row, _ in defined]))
+            p = probability(np.mean([exchanged for _, exchanged in defined], axis=0), difference)
+            tests[pair] = {"difference": difference, "williams_p": None, "permutation_p": p}, np.empty(0)
     return agreements, tests
 
 
-def _mean_over_groups(parts: Sequence[Agreement], confidence: float, rng: np.random.Generator) -> Agreement:
+def _mean_over_groups(
+    parts: Sequence[tuple[Outcome, dict[Coefficient, Floats]]], confidence: float, rng: np.random.Generator
+) -> Outcome:
     """Mean coefficient over the groups that have one; groups are strata of the bootstrap."""
-    defined = [part for part in parts if not any(math.isnan(one.value) for one in part.coefficients.values())]
-    used = defined or parts  # if no group has a coefficient, the mean is undefined
-    replicates: dict[Coefficient, Floats] = {}
-    estimates: dict[Coefficient, Estimate] = {}
-    for name in parts[0].coefficients:
-        centred = [_centred(part.replicates[name], part.coefficients[name].value, rng) for part in used]
-        replicates[name] = np.mean(centred, axis=0).clip(-1, 1)
-        mean = float(np.mean([part.coefficients[name].value for part in used]))
-        estimates[name] = Estimate.of(mean, replicates[name], confidence)
-    return Agreement(
-        n=sum(part.n for part in parts),
-        units=sum(part.units for part in parts),
-        texts=sum(part.texts for part in parts),
-        coefficients=estimates,
-        skipped={reason: sum(part.skipped[reason] for part in parts) for reason in parts[0].skipped}
-        | {"groups": len(parts) - len(defined)},
-        replicates=replicates,
+    defined = [(row, replicates) for row, replicates in parts if all(row[name] is not None for name in COEFFICIENTS)]
+    mean = {key: sum(row[key] for row, _ in parts) for key in ("n", "units", "texts")}
+    for name in COEFFICIENTS:
+        centred = [_centred(replicates[name], row[name], rng) for row, replicates in defined]
+        replicates_of_mean = np.mean(centred, axis=0).clip(-1, 1) if defined else np.empty(0)
+        value = float(np.mean([row[name] for row, _ in defined])) if defined else math.nan
+        mean |= with_interval(name, value, replicates_of_mean, confidence)
+    skipped = [key for key in parts[0][0] if key.startswith("skipped_")]
+    return (
+        mean
+        | {key: sum(row[key] for row, _ in parts) for key in skipped}
+        | {"skipped_groups": len(parts) - len(defined)}
     )
 
 
@@ -203,7 +196,7 @@ def _centred(replicates: Floats, value: float, rng: np.random.Generator) -> Floa
 # --- rendering -------------------------------------------------------------------------------------------------------
 
 
-def render(rows: Sequence[Row], format: Format = "text") -> str:
+def render(rows: Sequence[Outcome], format: Format = "text") -> str:
     """A table of :func:`agreement_table` as one string: for reading, or (``csv``, ``json``) with all fields.
 
     >>> rows = agreement_table({"wms": [1, 2, 3, 5]}, {"overall": [1, 2, 4, 3]}, n_resamples=20)
@@ -215,17 +208,17 @@ def render(rows: Sequence[Row], format: Format = "text") -> str:
         line = {"metric": row["metric"], "human": row["human"] + " (lower is better)" * row["lower_is_better"]}
         line |= {"group": row["group"]} if row["group"] != "all" else {}
         line |= {"n": str(row["n"])}
-        line |= {title: _with_interval(row, name, short) for name, title in COEFFICIENT_TITLES.items()}
+        line |= {title: _shown(row, name, short) for name, title in COEFFICIENT_TITLES.items()}
         lines.append(line | {"better than": ", ".join(row["better_than"]) or "–"})
     return _render(rows, lines, _notes(rows), format)
 
 
-def render_comparison(rows: Sequence[Row], format: Format = "text") -> str:
+def render_comparison(rows: Sequence[Outcome], format: Format = "text") -> str:
     """The result of :func:`movers.agreement.compare_texts` as one string, as :func:`render`."""
     means = {"mean of A": "mean_a", "mean of B": "mean_b", "A − B": "difference"}
     lines = [
         {"metric": row["metric"], "A": row["a"], "B": row["b"], "n": str(row["n"])}
-        | {title: _with_interval(row, name, "{:.4g}".format) for title, name in means.items()}
+        | {title: _shown(row, name, "{:.4g}".format) for title, name in means.items()}
         | {"p (bootstrap)": f"{row['bootstrap_p']:.4f}"}
         | {"p (randomization)": f"{row['randomization_p']:.4f}" + " (exact)" * row["randomization_exact"]}
         | {"better": row["better"] or "–"}
@@ -239,7 +232,7 @@ def render_comparison(rows: Sequence[Row], format: Format = "text") -> str:
     return _render(rows, lines, notes, format)
 
 
-def _render(rows: Sequence[Row], lines: Sequence[Mapping[str, str]], notes: Sequence[str], format: Format) -> str:
+def _render(rows: Sequence[Outcome], lines: Sequence[Mapping[str, str]], notes: Sequence[str], format: Format) -> str:
     """All fields of ``rows`` as JSON or CSV (nested values as JSON), or ``lines`` for people with notes below."""
     if format == "json":
         return json.dumps(rows, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
@@ -263,7 +256,7 @@ def short(number: float) -> str:
     return f"{number:.3f}".replace("0.", ".", 1) if abs(number) < 0.9995 else f"{number:.3f}"
 
 
-def _with_interval(row: Row, name: str, write: Callable[[float], str]) -> str:
+def _shown(row: Outcome, name: str, write: Callable[[float], str]) -> str:
     value, low, high = (row[name + suffix] for suffix in ("", "_low", "_high"))
     if value is None:
         return "undefined"
@@ -278,7 +271,7 @@ _SKIPPED = {
 }
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
+def _notes(rows: Sequence[Outcome]) -> list[str]:
     """Notes: level, intervals, tests, and everything that was skipped."""
     first = rows[0]
     level, units = first["level"], {"segment": "texts", "summary": "documents", "system": "systems"}[first["level"]]
@@ -286,14 +279,12 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         f"Level: {level}{' (n counts systems)' * (level == 'system')}. Intervals: {first['confidence']:.0%}, "
         f"bootstrap over {units} ({first['n_resamples']} resamples, seed {first['seed']})."
     ]
-    fewest = min(row["units"] for row in rows)
-    if level == "system" and fewest < FEW_SYSTEMS:
-        notes.append(f"Warning: coefficients between {fewest} systems (fewer than {FEW_SYSTEMS}) are very uncertain.")
+    if warning := few_systems(level, min(row["units"] for row in rows)):
+        notes.append(f"Warning: {warning}.")
     if any(row["permutation_p"] for row in rows):
         notes.append(
             f"Better than: higher {COEFFICIENT_TITLES[first['tested']]}, p < {first['alpha']:g} in the paired "
-            "permutation test and, where it applies, Williams' test (two-sided, not corrected for the number of "
-            "comparisons)."
+            "permutation test and, where it applies, Williams' test (two-sided, uncorrected)."
         )
     if count := first.get("skipped_reference_texts"):
         notes.append(f"Skipped everywhere (references that were judged themselves: {count}).")
