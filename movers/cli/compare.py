@@ -71,4 +71,4 @@ def run(arguments: argparse.Namespace) -> None:
         )
     except RowError as error:
         raise error.at(predictions[error.argument].where_row(error.row)) from None
-    print_table(render_comparison(tests, form, arguments.confidence), arguments)
+    print_table(render_comparison(tests, form), arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 
 from movers.cli.arguments import (
     METRIC_HELP,
@@ -49,7 +48,7 @@ def add_parser(commands: Subparsers) -> None:
         description = f"field with the {name}, for --level {level} (default: {default})"
         add(f"--{name}-field", default=default, metavar="FIELD", help=description)
     add("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
-    coefficients = ("pearson", "spearman", "kendall", "kendall_c")
+    coefficients = ("pearson", "spearman", "kendall")
     tested = "coefficient of the significance tests (default: pearson)"
     add("--coefficient", choices=coefficients, default="pearson", help=tested)
     add("--plots", metavar="DIR", help="write plots to DIR")
@@ -97,16 +96,16 @@ def run(arguments: argparse.Namespace) -> None:
         documents=judged.labels(arguments.document_field) if arguments.level == "summary" else None,
         systems=judged.labels(arguments.system_field) if arguments.level == "system" else None,
         groups=groups,
-        has_references=[bool(text.references) for text in judged.texts],
         lower_is_better=lower_is_better,
         tested=arguments.coefficient,
         alpha=arguments.alpha,
         n_resamples=arguments.resamples,
         confidence=arguments.confidence,
         seed=arguments.seed,
-        signatures={label: result.signature for label, result in scored.items()},
     )
-    print_table(render([replace(row, skipped_reference_texts=judged_references) for row in rows], form), arguments)
+    for row in rows:
+        row |= {"signature": scored[row["metric"]].signature, "skipped_reference_texts": judged_references}
+    print_table(render(rows, form), arguments)
     if arguments.plots:
         shown = {"coefficient": arguments.coefficient, "title": judged.name, "lower_is_better": lower_is_better}
         for path in save_plots(arguments.plots, scores, humans, **shown):
