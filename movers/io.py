@@ -38,15 +38,12 @@ _KINDS |= {f".{kind}": kind for kind in ("jsonl", "json", "csv", "tsv", "parquet
 class Table:
     """The rows of a file, each with its number: a record or, in a file of plain texts, a text.
 
-    The name chooses the format: `.jsonl`, `.ndjson`, `.json` (a list of objects or of texts), `.csv`, `.tsv`,
-    `.parquet`, `.arrow`, `.feather`; any other file holds one text per line. All may be compressed (`.gz`). `-` is
-    standard input; a pipe without a suffix holds JSON lines if it looks so, CSV or TSV if a `column` of it is wanted.
+    The name chooses the format; a file without a known suffix holds one text per line. All may be compressed (`.gz`).
+    `-` is standard input; a pipe holds JSON lines if it looks so, JSON, CSV or TSV if a `column` of it is wanted.
     """
 
     def __init__(self, path: str | Path, column: str | None = None) -> None:
         self.path = self._file = str(path)
-        if not self.path:
-            raise InputError("expected the name of a file, but got an empty one")
         self.piped = is_stream(self.path)
         name = Path(self.path.lower())
         self._packed = name.suffix == ".gz"
@@ -128,9 +125,8 @@ class Table:
         if not isinstance(rows, list):
             raise InputError(f"{self.path}: expected a list of objects or of texts, but got {_shown(rows)}")
         for number, value in enumerate(rows, start=1):
-            if not isinstance(value, dict | str) or type(value) is not type(rows[0]):
-                expected = "an object or a text, and the same as in row 1"
-                raise InputError(f"{self.where(number)}: expected {expected}, but got {_shown(value)}")
+            if not isinstance(value, dict | str):
+                raise InputError(f"{self.where(number)}: expected an object or a text, but got {_shown(value)}")
             yield number, value
 
     def _read_csv(self) -> Iterator[tuple[int, Record | None]]:
@@ -145,8 +141,7 @@ class Table:
             number = reader.line_num + 1
             for cells in reader:
                 if cells and len(cells) != len(names):
-                    expected = f"{len(names)} cells as in the header"
-                    raise InputError(f"{self.where(number)}: expected {expected}, but got {len(cells)}")
+                    raise InputError(f"{self.where(number)}: expected {len(names)} cells, but got {len(cells)}")
                 yield number, dict(zip(names, cells, strict=True)) if cells else None
                 number = reader.line_num + 1
         except csv.Error as error:
@@ -236,10 +231,9 @@ _COMMON_COLUMNS = {
 
 
 class Texts:
-    """The texts of a file, or of a column of it; iterating again reads the file again.
+    """The texts of a file, or of a column of it: `predictions`, `references`, `sources` or another `argument`.
 
-    `argument` is what the texts are (`predictions`, `references`, `sources`, …); errors begin with it. Without
-    `column`, the only column with a common name is read.
+    Without `column`, the only column with a common name is read.
     """
 
     def __init__(self, path: str | Table, argument: str, column: str | None = None) -> None:
@@ -289,10 +283,7 @@ class Texts:
         return self._where(next(islice(self.table, row, None))[0])
 
     def survey(self) -> tuple[int, str]:
-        """Number of rows and a digest of their texts, in one pass that checks every row.
-
-        Predictions are single texts. The digest does not depend on the format of the file.
-        """
+        """Number of rows and a digest of their texts, whatever the format of the file; every row is checked."""
         import hashlib
 
         rows, digest = 0, hashlib.sha256()
@@ -309,13 +300,8 @@ class Texts:
 
 def is_stream(path: str | Path) -> bool:
     """Whether it is standard input or output, a pipe or a device, which are read once and written directly."""
-    if str(path) in ("-", "/dev/stdout"):
-        return True
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # ValueError: a null byte
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    there = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return there or str(path) in ("-", "/dev/stdout")
 
 
 def _open_stream(path: str | Path) -> IO[bytes]:
@@ -357,10 +343,8 @@ def check_output(path: str | Path, suffixes: Sequence[str] = ()) -> Path:
             return Path(path)
         elif target.is_dir():
             problem = "expected a file, but it is a folder"
-        elif not target.parent.is_dir():
-            problem = f"there is no folder {target.parent}"
-        elif not os.access(target if target.exists() else target.parent, os.W_OK):
-            problem = "Permission denied"
+        elif not os.access(target.parent, os.W_OK):
+            problem = f"there is no folder {target.parent} to write to"
     if problem is not None:
         raise InputError(f"{path}: cannot write it: {problem}")
     return target
@@ -419,10 +403,8 @@ class ResumableFile:
                 saved = json.loads(self._sidecar.read_text(encoding="utf-8"))
             for name, before in saved["run"].items():
                 if run.get(name) != before:
-                    raise InputError(
-                        f"{self.partial}: cannot resume: expected the same {name} ({before}), but got {run.get(name)}; "
-                        "repeat the command that was stopped, or delete the file to start over"
-                    )
+                    difference = f"expected the same {name} ({before}), but got {run.get(name)}"
+                    raise InputError(f"{self.partial}: cannot resume: {difference}; delete the file to start over")
             if self._streamed:
                 self._file = _open_stream(self.target)
             else:
@@ -471,14 +453,12 @@ class ResumableFile:
 
 # --- for people ------------------------------------------------------------------------------------------------------
 
-# Control characters of ASCII and Latin-1, line separators, and marks that change the direction of what follows.
+# Also line separators, and marks that change the direction of what follows.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
-    r"""A text for a terminal: control characters, which could move its cursor or hide text, become escapes.
-
-    JSON stays the same JSON.
+    r"""A text for a terminal: control characters, which could move its cursor or hide text, become escapes of JSON.
 
     >>> print(printable("red: " + chr(27) + "[31m"))
     red: \u001b[31m
@@ -526,10 +506,7 @@ def _harmless(value: object) -> object:
 def progress_bar(
     total: int | None = None, *, desc: str, unit: str, progress: bool | None = None, **tqdm_options: object
 ) -> tqdm:
-    """A progress bar on standard error that disappears when it is closed.
-
-    It is shown if `progress` is true; by default (None) on terminals only, after two seconds.
-    """
+    """A progress bar on standard error; by default (`progress` is None) on terminals only, after two seconds."""
     from tqdm import tqdm
 
     options = {

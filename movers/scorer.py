@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import multiprocessing
 import os
 import sys
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from concurrent.futures.thread import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -200,9 +198,12 @@ class Scorer:
             workers = min(workers, (total - first_row) // _LEAST_BLOCK)
             size = min(size, max(_LEAST_BLOCK, total // (4 * max(workers, 1))))
         parallel = all(metric.in_processes for metric in self.metrics.values())
-        if workers > 1 and parallel and not multiprocessing.current_process().daemon:
-            yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
-            return
+        if workers > 1 and parallel:
+            from multiprocessing import current_process
+
+            if not current_process().daemon:
+                yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
+                return
         iterator = iter(rows)
         with solver_pool(run.threads) as pool:
             while section := list(islice(iterator, SECTION)):
@@ -222,6 +223,8 @@ class Scorer:
         return list(zip(*columns, strict=True))
 
     def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[tuple[Example, ...]]:
+        from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
         pending: deque[Future[tuple[list[tuple[Example, ...]], list[warnings.WarningMessage]]]] = deque()
         with ProcessPoolExecutor(workers, initializer=_begin, initargs=(self,)) as pool:
             try:

@@ -204,14 +204,11 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ("t.jsonl", '{"text": "a"}\n["b"]\n', "line 2: expected an object, but got [\"b\"]"),
         ("t.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "line 2: expected JSON, but got"),
         ("t.jsonl", '{"text": "\\ud800"}\n', "line 1: column 'text': expected valid Unicode, but got a lone surrogate"),
-        ("t.json", '[{"text": "a"}, ["b"]]', "row 2: expected an object or a text, and the same as in row 1"),
-        ("t.json", '["a", {"text": "b"}]', "row 2: expected an object or a text, and the same as in row 1"),
-        ("t.json", "[5]", "row 1: expected an object or a text, and the same as in row 1, but got 5"),
+        ("t.json", '[{"text": "a"}, ["b"]]', "row 2: expected an object or a text, but got ["),
         ("t.json", '["a" "b"]', "FILE: expected JSON, but got: Expecting ',' delimiter: line 1"),
         ("t.json", f"[{DEEP}]", "FILE: expected JSON, but got: "),
         ("t.json", '{"text": ["a"]}', "FILE: expected a list of objects or of texts, but got {"),
-        ("t.csv", "id,text\n1,a\n2\n", "line 3: expected 2 cells as in the header, but got 1"),
-        ("t.csv", "text\na\nb,c\n", "line 3: expected 1 cells as in the header, but got 2"),
+        ("t.csv", "id,text\n1,a\n2\n", "line 3: expected 2 cells, but got 1"),
         ("t.csv", 'id,text\n1,a\n2,"b\n3,c\n', "line 3: expected CSV (quotes inside quoted cells are doubled)"),
         ("t.csv", "text,text\na,b\n", "FILE: expected different columns, but got text, text"),
         ("t.csv", "text\nalpha\n\nbeta\n", "line 3: expected a row, but got an empty line"),
@@ -250,8 +247,6 @@ def test_a_file_that_cannot_be_opened_is_an_error(write: Write, tmp_path: Path) 
     assert error(str(tmp_path / "none.txt")) == "FILE: no such file"
     assert error(str(tmp_path)) == "FILE: cannot read it: Is a directory"
     assert error(f"{write('t.txt', 'a')}/t.txt") == "FILE: cannot read it: Not a directory"
-    with pytest.raises(InputError, match="expected the name of a file, but got an empty one"):
-        Table("")
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
