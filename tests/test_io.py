@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from movers.errors import InputError
-from movers.io import ResumableFile, Table, Texts, align_table, check_output, csv_row, printable, read_text, write_file
+from movers.io import ResumableFile, Table, Texts, align_table, csv_row, printable, read_text, write_file
 
 TEXTS = ["Snow fell.", "", "Zwölf Bäume, 木", 'He said "no",\tthen left.', "one\u2028two\x85three\rfour"]
 LITERAL = ["NA", "007", "1.50", "2021-03-04", "", "nan", "null", "True", "1e5", " padded "]
@@ -105,13 +105,6 @@ def test_rows_have_the_numbers_that_an_editor_shows(write: Write) -> None:
     assert [(number, row["text"]) for number, row in table] == [(2, "two\nlines"), (4, "x")]
     assert Texts(table, "predictions").where_row(1) == f"predictions: {table.path}: line 4"
     assert [number for number, _ in Table(write("t.jsonl", '{"a": 1}\n{"a": 2}\n\n\n'))] == [1, 2]
-
-
-def test_a_digest_is_of_the_texts_and_not_of_the_format(write: Write) -> None:
-    surveys = {Texts(write(f"t.{kind}", content(kind, TEXTS)), "predictions").survey() for kind in ("csv", "jsonl")}
-    assert len(surveys) == 1
-    changed = Texts(write("t.csv", content("csv", [*TEXTS[:-1], "other"])), "predictions").survey()
-    assert changed not in surveys
 
 
 @pytest.mark.parametrize(
@@ -285,19 +278,6 @@ def test_a_full_disk_leaves_the_old_file_and_names_it(small_disk: Path) -> None:
     assert (small_disk / "t.txt").read_text() == "old" and listed(small_disk) == ["t.txt"]
 
 
-def test_links_and_permissions_stay(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link.txt").symlink_to("real/t.txt")
-    (tmp_path / "plain.txt").write_text("as the process makes files")
-    write_file(tmp_path / "link.txt", "new")
-    target = tmp_path / "real" / "t.txt"
-    assert target.stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
-    target.chmod(0o640)
-    write_file(tmp_path / "link.txt", "newer")
-    assert (tmp_path / "link.txt").is_symlink() and target.read_text() == "newer"
-    assert stat.S_IMODE(target.stat().st_mode) == 0o640
-
-
 def test_pipes_and_devices_are_written_directly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -317,20 +297,6 @@ def test_standard_output_is_written_in_order_even_if_it_is_a_file(tmp_path: Path
     with (tmp_path / "out").open("w") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "a\nb\nc\n"
-
-
-def test_an_output_that_cannot_be_written_is_an_error_at_once(tmp_path: Path) -> None:
-    for path, message in (
-        (tmp_path, "expected a file, but it is a folder"),
-        (tmp_path / "none" / "t.txt", f"there is no folder {tmp_path / 'none'}"),
-        (tmp_path / "t.parquet", "expected a name that ends in .txt or .csv"),
-    ):
-        with pytest.raises(InputError, match=f"^{path}: cannot write it: {message}"):
-            check_output(path, [".txt", ".csv"] if path.suffix else [])
-    for name in ("t.csv", "T.CSV", "t.txt.gz", "t", "t.gz"):
-        assert check_output(tmp_path / name, [".txt", ".csv"]) == tmp_path / name
-    with pytest.raises(InputError, match="expected the name of a file to write, but got ''"):
-        check_output("")
 
 
 # --- resuming --------------------------------------------------------------------------------------------------------
@@ -354,14 +320,6 @@ def test_a_run_continues_after_its_last_whole_section(tmp_path: Path, name: str)
         second.append("three\n", {"rows": 3})
         second.finish()
     assert read_text(tmp_path / name) == "one\ntwo\nthree\n" and listed(tmp_path) == [name]
-
-
-def test_a_run_without_a_whole_section_starts_over(tmp_path: Path) -> None:
-    (tmp_path / "t.txt.partial").write_text("torn")
-    with ResumableFile(tmp_path / "t.txt", resume=True) as file:
-        assert file.begin({}) is None
-        assert (tmp_path / "t.txt.partial").read_text() == ""
-    assert listed(tmp_path) == []
 
 
 def test_a_full_disk_keeps_the_whole_sections(small_disk: Path) -> None:

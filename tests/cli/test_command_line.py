@@ -93,12 +93,6 @@ def test_standard_input_may_be_read(files: Files) -> None:
     assert done.stdout == process("score", "wms", *files(), "--json").stdout and done.returncode == 0
 
 
-def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("movers.cli.basics.say", lambda text: {}[text])
-    with pytest.raises(KeyError, match="wms"):
-        main(["metrics"])
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("name", ["scores.txt", "scores.json"])
 def test_a_stopped_process_leaves_the_old_output_and_nothing_else(tmp_path: Path, number: int, name: str) -> None:

@@ -43,14 +43,6 @@ def test_it_prints_what_scipy_finds_for_the_metrics_own_scores(correlate: Correl
     assert set(rows[0]["williams_p"]) == {"wms[stopwords=none]"}
 
 
-def test_a_reference_that_was_judged_itself_is_skipped_and_counted(run: Run, tmp_path: Path) -> None:
-    rows = [{**row, "is_reference": row["system"] == "same"} for row in ROWS]
-    path = tmp_path / "set.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    (found,) = json.loads(run("correlate", "--data", path, "--metrics", "wms", "--resamples", 10, "--json")[1])
-    assert (found["n"], found["skipped_reference_texts"]) == (120, 20)
-
-
 @pytest.mark.parametrize(
     ("name", "begins"), [("table.md", "| metric |"), ("table.csv", "metric,human,"), ("table.txt", "metric  human")]
 )

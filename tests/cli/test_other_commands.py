@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from dataclasses import fields
 from pathlib import Path
 
@@ -85,15 +84,6 @@ def test_pages_are_served_to_this_machine_by_default(
         (None, {"server_name": "0.0.0.0", "server_port": 7860}),
     ]
     assert "did you mean 'wms'" in failure("serve", "--metrics", "wmss")
-
-
-def test_a_port_in_use_is_reported(failure: Failure) -> None:
-    pytest.importorskip("gradio", reason="gradio is in the extra `demo`")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        assert f"cannot listen on 127.0.0.1:{port}" in failure("serve", "--metrics", "wms", "--port", port)
 
 
 def test_train_takes_every_hyperparameter_and_checks_it_before_data_are_read(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import signal
 import subprocess
@@ -135,16 +134,6 @@ def test_an_unfinished_run_is_neither_overwritten_nor_mixed_with_another(
     error = failure("score", "wms", *texts, "--resume")
     assert "expected the same predictions (file 1) (sha256 " in error
     assert partial.read_bytes() == before and not output.exists()
-
-
-def test_the_format_of_the_input_and_the_number_of_threads_may_change(
-    run: Run, killed: Callable[..., None], data: Path, tmp_path: Path
-) -> None:
-    output, moved = tmp_path / "s.jsonl", tmp_path / "moved.jsonl.gz"
-    killed(output)
-    moved.write_bytes(gzip.compress(data.read_bytes()))
-    arguments = ["score", "wms", "-p", moved, "-r", moved, "-o", output, "--resume", "--threads", 1, "-q"]
-    assert run(*arguments)[0] == 0
 
 
 @pytest.mark.parametrize("more", [[], ["-o", "s.jsonl", "--json"], ["-o", "s.json"], ["-o", "s.parquet"]])

@@ -54,27 +54,11 @@ def test_several_metrics_give_a_list_with_their_names(run: Run, files: Files) ->
     assert [line.split("|")[0] for line in out.splitlines()] == ["wms", "sms"]
 
 
-def test_references_and_sources_are_read_for_the_metrics_that_need_them(run: Run, files: Files) -> None:
-    path = files()[3]
-    printed = json.loads(run("score", "wms,reference_free_summary_quality", *files(), "--sources", path, "--json")[1])
-    for result in printed:
-        expected = METRICS[result["metric"]].function(PREDICTIONS, REFERENCES)
-        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-
-
 def test_several_files_of_references_after_one_flag_or_several(run: Run, files: Files, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("\n".join(OTHERS) + "\n")
     expected = movers.wms(PREDICTIONS, [list(pair) for pair in zip(REFERENCES, OTHERS, strict=True)])
     for more in ([tmp_path / "more.txt"], ["-r", tmp_path / "more.txt"], ["--references", tmp_path / "more.txt"]):
         assert json.loads(run("score", "wms", *files(), *more, "--json")[1]) == expected
-
-
-def test_a_column_may_hold_lists_of_references(run: Run, files: Files, tmp_path: Path) -> None:
-    groups = [[REFERENCES[0], OTHERS[0]], [REFERENCES[1]], [REFERENCES[2], OTHERS[2], OTHERS[1]]]
-    path = tmp_path / "lists.jsonl"
-    path.write_text("".join(json.dumps({"refs": group}) + "\n" for group in groups))
-    printed = json.loads(run("score", "wms", *files()[:2], "-r", path, "--json")[1])
-    assert printed == movers.wms(PREDICTIONS, groups)
 
 
 def test_one_pipe_serves_predictions_and_references(run: Run, tmp_path: Path) -> None:
@@ -142,22 +126,6 @@ def test_scores_are_written_in_every_format(run: Run, files: Files, tmp_path: Pa
     assert [float(row["score"]) for row in read_scores(path)] == results["sms"]["scores"]
     if kind.startswith(("json", "parquet", "arrow")):
         assert [row["distance"] for row in read_scores(path)] == results["sms"]["distances"]
-
-
-def test_a_text_file_holds_scores_only(run: Run, files: Files, tmp_path: Path) -> None:
-    assert run("score", "wms,sms", *files(), "-o", tmp_path / "s.txt")[0] == 0
-    lines = [list(map(float, line.split("\t"))) for line in (tmp_path / "s.txt").read_text().splitlines()]
-    columns = [movers.wms(PREDICTIONS, REFERENCES)["scores"], movers.sms(PREDICTIONS, REFERENCES)["scores"]]
-    assert lines == [list(row) for row in zip(*columns, strict=True)]
-
-
-def test_a_first_row_without_a_distance_hides_no_column(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    (tmp_path / "p.txt").write_text("\nSnow melts.\n")
-    (tmp_path / "r.txt").write_text("Snow melts.\nSnow melts.\n")
-    texts = ["-p", tmp_path / "p.txt", "-r", tmp_path / "r.txt"]
-    assert run("score", "wms", *texts, "-o", tmp_path / "s.parquet")[0] == 0
-    assert [row["distance"] for row in read_scores(tmp_path / "s.parquet")] == [None, 0.0]
 
 
 def test_alignments_on_request(run: Run, files: Files, tmp_path: Path) -> None:
@@ -241,25 +209,6 @@ def test_a_text_after_the_first_section_is_reported_with_its_line(
     assert error.startswith(f"wms: predictions: {tmp_path / 'p.csv'}: line 4102: ")
 
 
-def test_the_output_is_no_input(failure: Failure, files: Files) -> None:
-    arguments = files()
-    before = Path(arguments[1]).read_text()
-    error = failure("score", "wms", *arguments, "-o", arguments[1])
-    assert "--output: expected another file than the input" in error
-    assert Path(arguments[1]).read_text() == before
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--alignment", "-o", "a.csv"], "--alignment requires --json or --output with .jsonl or .json"),
-        (["--address", "auto"], "--address requires --engine ray"),
-    ],
-)
-def test_options_that_would_do_nothing_are_reported(failure: Failure, options: list[str], expected: str) -> None:
-    assert failure("score", "wms", "-p", "no file", "-r", "no file", *options) == expected
-
-
 def test_unknown_metrics_and_options_are_reported_before_files_are_read(failure: Failure) -> None:
     missing = ["-p", "none.txt", "-r", "none.txt"]
     assert "but got 'wsm' (did you mean 'wms'?)" in failure("score", "sms,wsm", *missing)
@@ -269,13 +218,6 @@ def test_unknown_metrics_and_options_are_reported_before_files_are_read(failure:
     assert "expected key=value" in failure("score", "wms", "--set", "stopwords", *missing)
     assert failure("score", "wms,wms", *missing) == "metric: expected different metrics, but got 'wms,wms'"
     assert failure("score", ",", *missing) == "metric: expected different metrics, but got ','"
-
-
-def test_a_model_or_device_that_is_not_there_is_one_line(failure: Failure, files: Files) -> None:
-    error = failure("score", "wms", *files(), "-m", "nobody/no-such-model")
-    assert "nobody/no-such-model" in error and len(error) < 500
-    if not pytest.importorskip("torch").cuda.is_available():
-        assert "device: 'cuda' is not available" in failure("score", "moverscore", *files(), "-s", "device=cuda")
 
 
 def test_errors_are_raised_with_their_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
