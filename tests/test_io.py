@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -276,19 +275,6 @@ def test_a_full_disk_leaves_the_old_file_and_names_it(small_disk: Path) -> None:
     with pytest.raises(InputError, match=r"t\.txt: cannot write it: No space left on device"):
         write_file(small_disk / "t.txt", os.urandom(100_000).hex())
     assert (small_disk / "t.txt").read_text() == "old" and listed(small_disk) == ["t.txt"]
-
-
-def test_pipes_and_devices_are_written_directly(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    received: list[str] = []
-    reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
-    reader.start()
-    write_file(pipe, "text")
-    reader.join()
-    assert received == ["text"] and stat.S_ISFIFO(pipe.stat().st_mode)
-    with pytest.raises(InputError, match="/dev/full: cannot write it: No space left on device"):
-        write_file("/dev/full", "text")
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from tiny import ROOT
 
-from movers.cli import main
-
 from cli_texts import Files  # isort: skip
 
 HEAVY = {"torch", "transformers", "scipy", "ot", "evaluate", "datasets", "tokenizers", "pandas", "pyarrow", "gradio"}
@@ -58,14 +56,6 @@ def test_scoring_with_static_vectors_imports_no_torch(files: Files) -> None:
     status, modules = loaded_modules("score", "wms", *files())
     assert status == 0
     assert "numpy" in modules and not modules & {"torch", "transformers", "evaluate", "datasets", "pyarrow"}
-
-
-@pytest.mark.parametrize("arguments", [[], ["scor"], ["score"], ["score", "wms"], ["options"], ["compare"]])
-def test_wrong_usage_ends_with_code_2_and_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: movers")
 
 
 def test_an_error_is_one_line_and_exit_code_2(files: Files) -> None:

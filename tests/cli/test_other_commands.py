@@ -101,21 +101,3 @@ def test_train_takes_every_hyperparameter_and_checks_it_before_data_are_read(
     assert "rate: expected a number above zero, but got 'fast'" in failure(*texts, "--rate", "fast")
     assert "none.jsonl" in failure(*texts, "--rate", "0.5", "--negatives", "cross", "--encoder", "wordllama")
     assert "limit: expected a whole number above zero, but got -1" in failure(*texts, "--limit", -1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["baseline", "--metric", "wms", "--corpus", "p.txt", "-o", "p.txt"], "expected another file than the input"),
-        (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-s", "rescale=p.txt"], "wms: rescale: p.txt was not written"),
-        (["score", "wms", "-p", "p.txt", "-r", "p.txt", "-s", "idf=p.txt"], "wms: idf: p.txt is not a table"),
-        (["score", "wms[", "-p", "p.txt", "-r", "p.txt"], "metric: expected NAME or NAME[key=value,…], but got 'wms['"),
-    ],
-)  # fmt: skip
-def test_mistakes_end_in_one_line(
-    failure: Failure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "p.txt").write_text("snow\n")
-    assert message in failure(*arguments)
-    assert (tmp_path / "p.txt").read_text() == "snow\n" and len(list(tmp_path.iterdir())) == 1
