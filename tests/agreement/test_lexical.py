@@ -9,19 +9,17 @@ pytest.importorskip("sacrebleu", reason="sacrebleu is in the extra `benchmarks`"
 
 from movers.agreement import lexical  # noqa: E402
 
-PREDICTIONS = ["the cat sat on the mat", "completely different words"]
-REFERENCES = [["the cat lay on the mat", "a dog"], ["nothing in common here"]]
-
 
 def test_rouge_is_the_f_measure_with_the_best_reference():
-    result = lexical.rouge(PREDICTIONS, REFERENCES)
+    texts = ["the cat sat on the mat", "other words"], [["the cat lay on the mat", "a dog"], ["nothing in common"]]
+    result = lexical.rouge(*texts)
     # Longest common subsequence of 5 in 6 and 6 words.
     assert result["scores"] == [pytest.approx(5 / 6), 0.0]
     assert result["score"] == pytest.approx(5 / 12)
     # Bigrams: the-cat, on-the, the-mat of 5.
-    assert lexical.rouge(PREDICTIONS, REFERENCES, variant="rouge2")["scores"][0] == pytest.approx(3 / 5)
+    assert lexical.rouge(*texts, variant="rouge2")["scores"][0] == pytest.approx(3 / 5)
     with pytest.raises(ValueError, match="rouge: variant: expected one of 'rouge1', .*'rougeLsum', but got 'rouge9'"):
-        lexical.rouge(PREDICTIONS, REFERENCES, variant="rouge9")
+        lexical.rouge(*texts, variant="rouge9")
 
 
 @pytest.mark.parametrize("name", list(lexical.LEXICAL_METRICS))

@@ -1,8 +1,4 @@
-"""Do the metrics agree with judgement? Each must order graded texts, and real sets, by a stated minimum.
-
-The graded set comes with these tests. Real sets lie in the folder that MOVERS_DATA names, or in data/human;
-without it their tests are skipped.
-"""
+"""Do the metrics agree with judgement? Each must order graded texts, and real sets (in MOVERS_DATA), by a minimum."""
 
 from __future__ import annotations
 
@@ -17,6 +13,7 @@ from movers.agreement.judged import JudgedSet, read_judged
 from movers.agreement.scoring import MetricCall, score_judged
 from movers.registry import METRICS
 
+QUALITY = "reference_free_summary_quality"
 # Spearman with the seven grades, over 140 texts.
 LEAST_ON_GRADES = {
     "wms": 0.82,
@@ -25,17 +22,15 @@ LEAST_ON_GRADES = {
     "moverscore": 0.85,
     "bertscore_hungarian": 0.82,
     "bertscore_emd": 0.86,
-    "reference_free_summary_quality": 0.85,
+    QUALITY: 0.85,
 }
 
 
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
     """The reference doubles as the source, for metrics that compare with one."""
-    judged = read_judged(GRADED)
-    return JudgedSet(
-        judged.name, tuple(replace(text, fields={**text.fields, "source": text.references[0]}) for text in judged.texts)
-    )
+    texts = read_judged(GRADED).texts
+    return JudgedSet("graded", tuple(replace(one, fields={**one.fields, "source": one.references[0]}) for one in texts))
 
 
 @pytest.fixture(scope="module")
@@ -98,28 +93,19 @@ REAL = [  # set, condition, every nth text (to be quick), human score, coefficie
     ("bagel", None, 1, "informativeness", "spearman", {"moverscore": 0.21, "bertscore_emd": 0.27}),
     ("stsb", "split=test", 4, "similarity", "spearman", {"wms": 0.66, "sms": 0.62}),
     ("stsb", "split=test", 4, "similarity", "spearman", {"moverscore": 0.64, "bertscore_emd": 0.78}),
-    ("qags_cnndm", None, 1, "fact", "pearson", {"reference_free_summary_quality": 0.5}),
+    ("qags_cnndm", None, 1, "fact", "pearson", {QUALITY: 0.5}),
+    pytest.param("cnn_dailymail_555", None, 5, "quality", "pearson", {QUALITY: 0.2}, marks=pytest.mark.slow),
 ]
 
 
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "condition", "step", "human", "coefficient", "least"), REAL)
 def test_correlation_on_real_sets(judged_file, name, condition, step, human, coefficient, least):
-    check_real(read_judged(judged_file(name), where=[condition] if condition else []), step, human, coefficient, least)
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_correlation_with_the_quality_of_long_news(judged_file):
-    judged = read_judged(judged_file("cnn_dailymail_555"))
-    check_real(judged, 5, "quality", "pearson", {"reference_free_summary_quality": 0.2})
-
-
-def check_real(judged: JudgedSet, step: int, human: str, coefficient: str, least: dict[str, float]) -> None:
-    judged = JudgedSet(judged.name, judged.texts[::step])
-    scored = score_judged(judged, [MetricCall(name, name) for name in least], progress=False)
-    for name, minimum in least.items():
-        assert correlation(scored[name].scores, judged.human(human), coefficient) >= minimum, name
+    judged = read_judged(judged_file(name), where=[condition] if condition else [])
+    judged = JudgedSet(name, judged.texts[::step])
+    scored = score_judged(judged, [MetricCall(metric, metric) for metric in least], progress=False)
+    for metric, minimum in least.items():
+        assert correlation(scored[metric].scores, judged.human(human), coefficient) >= minimum, metric
 
 
 @pytest.mark.data
