@@ -10,7 +10,7 @@ import hashlib
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "checked_texts", "surface_vectors"]
+__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "surface_vectors"]
 
 Vectors = NDArray[np.float32]
 
@@ -199,7 +199,10 @@ class ContextualEncoder:
                     matrix[begin:end] = part[begin - window.begin : end - window.begin]
                 windows_left[index] -= 1
                 if not windows_left[index]:
-                    yield index, [_tell_unknown_apart(texts[index], tokens, matrix) for matrix in matrices.pop(index)]
+                    for matrix in matrices[index]:
+                        check_vectors(self.identity, texts[index], matrix, total)
+                        _tell_unknown_apart(texts[index], tokens, matrix)
+                    yield index, matrices.pop(index)
 
     def _fit(self, texts: Sequence[str], limit: int, truncation: Truncation) -> tuple[list[Tokens], list[bool]]:
         """Tokens of the texts, cut to the window or refused if `truncation` says so; and whether each was cut."""
@@ -262,26 +265,13 @@ class ContextualEncoder:
             yield [part[begin:end] for part in vectors]
 
 
-def checked_texts(
-    encoder: ContextualEncoder, texts: Sequence[str], encoded_texts: Iterable[tuple[int, EncodedText]]
-) -> Iterator[tuple[int, EncodedText]]:
-    """Check what a contextual encoder yields: one vector per token, equal dimensions."""
-    width = None
-    for index, encoded in encoded_texts:
-        count = len(encoded.tokens.ids)
-        vectors = check_vectors(encoder.identity, texts[index], encoded.vectors, count, width)
-        width = vectors.shape[1]
-        yield index, encoded._replace(vectors=vectors)
-
-
-def _tell_unknown_apart(text: str, tokens: Tokens, vectors: Vectors) -> Vectors:
+def _tell_unknown_apart(text: str, tokens: Tokens, vectors: Vectors) -> None:
     """Replace the vectors of unknown subwords by `surface_vectors`."""
     places = np.flatnonzero(tokens.unknown)
     if len(places):
         surfaces = [text[tokens.starts[place] : tokens.ends[place]] for place in places]
         lengths = np.linalg.norm(vectors[places].astype(np.float64), axis=1)
         vectors[places] = surface_vectors(surfaces, lengths, vectors.shape[1])
-    return vectors
 
 
 def surface_vectors(surfaces: list[str], lengths: NDArray[np.float64], width: int) -> Vectors:

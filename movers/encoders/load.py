@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from movers.encoders.cache import file_state, folder_digest
+from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 from movers.encoders.wheels import MINILM, MPNET, MissingWeights, minilm_folder, mpnet_folder
 from movers.errors import InputError
@@ -24,20 +25,16 @@ from movers.errors import InputError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from movers.encoders.contextual import ContextualEncoder
-
 __all__ = ["MODEL_FILES", "Encoder", "find_device", "hub_answers", "load_encoder", "load_static", "object_digest",
            "quiet", "remote_code_allowed"]  # fmt: skip
 
-Encoder: TypeAlias = Union[StaticEncoder, "ContextualEncoder"]
+Encoder: TypeAlias = StaticEncoder | ContextualEncoder
 
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
 #: Files that determine the vectors of a transformer.
 MODEL_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt",
                "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "*.model")  # fmt: skip
 
-# What metrics need of a contextual encoder.
-_CONTEXTUAL = ("identity", "dtype", "states", "tokenizer_digest", "window_for", "tokenize", "encode")
 _loading = threading.Lock()
 
 
@@ -61,16 +58,15 @@ def load_encoder(
     if isinstance(model, tuple | list):
         return _from_objects(model)
     if isinstance(model, str | os.PathLike):
-        name = os.fspath(model)
+        name, trusted = os.fspath(model), remote_code_allowed(trust_remote_code)
         static = load_static(name)
         with _loading:
-            trusted = remote_code_allowed(trust_remote_code)
             return static or _load_contextual(*_find_weights(name), find_device(device), dtype, trusted)
-    if isinstance(model, StaticEncoder) or all(hasattr(model, name) for name in _CONTEXTUAL):
-        return cast(Encoder, model)
+    if isinstance(model, StaticEncoder | ContextualEncoder):
+        return model
     raise InputError(
-        "model: expected a name, a path, a (model, tokenizer) pair or an encoder (static: identity, dimension, "
-        f"vectors; contextual: {', '.join(_CONTEXTUAL)}), but got {type(model).__name__}"
+        "model: expected a name, a path, a (model, tokenizer) pair or an encoder (with identity, dimension and "
+        f"vectors), but got {type(model).__name__}"
     )
 
 
@@ -134,8 +130,6 @@ def _load_contextual(
 ) -> ContextualEncoder:
     import torch
     import transformers
-
-    from movers.encoders.contextual import ContextualEncoder
 
     if dtype not in ("float32", "float16", "bfloat16"):
         raise InputError(f"dtype: expected one of 'float32', 'float16', 'bfloat16', but got {dtype!r}")
@@ -227,8 +221,6 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
 
 @lru_cache(maxsize=2)  # the objects are the caller's
 def _wrap_objects(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, digest: str) -> ContextualEncoder:
-    from movers.encoders.contextual import ContextualEncoder
-
     name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/")
     return ContextualEncoder(model, tokenizer, name.rsplit("/", 1)[-1], digest)
 

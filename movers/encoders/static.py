@@ -40,12 +40,8 @@ class StaticEncoder(Protocol):
 def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
     """Validated output of an encoder: (n, dimension) finite vectors and (n,) whether each word is known."""
     vectors, known = encoder.vectors(words)
-    known = np.asarray(known)
-    if known.shape != (len(words),) or known.dtype != np.bool_:
-        raise InputError(
-            f"model: {encoder.identity}: expected {len(words)} booleans, but got {known.dtype} of shape {known.shape}"
-        )
-    return check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension), known
+    checked = check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension)
+    return checked, np.asarray(known, dtype=bool)
 
 
 def check_vectors(encoder: str, text: str, vectors: object, count: int, width: int | None = None) -> Vectors:
@@ -218,8 +214,7 @@ class SpacyVectors:
             import spacy
         except ImportError:
             raise InputError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
-        components = ["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
-        pipeline = spacy.load(name, exclude=components)
+        pipeline = spacy.load(name, exclude="tok2vec tagger parser ner lemmatizer attribute_ruler senter".split())
         self._name, self._vocab, vectors = name, pipeline.vocab, pipeline.vocab.vectors
         self.dimension = int(self._vocab.vectors_length)
         if not self.dimension:
@@ -232,12 +227,10 @@ class SpacyVectors:
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         matrix = np.zeros((len(words), self.dimension), np.float32)
-        known = np.zeros(len(words), dtype=bool)
         with self._lock:  # a lookup adds the word to spaCy's string store
-            for row, word in enumerate(words):
-                if self._vocab.has_vector(word):
-                    known[row] = True
-                    matrix[row] = self._vocab.get_vector(word)
+            known = np.array([self._vocab.has_vector(word) for word in words], dtype=bool)
+            for row in np.flatnonzero(known):
+                matrix[row] = self._vocab.get_vector(words[row])
         return matrix, known
 
     def __reduce__(self) -> tuple[type[SpacyVectors], tuple[str]]:

