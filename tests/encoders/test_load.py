@@ -122,7 +122,7 @@ def test_half_precision_is_near_and_named_in_signatures(model_folder: Path) -> N
 
 @pytest.mark.parametrize("device", ["gpu", pytest.param("cuda", marks=pytest.mark.skipif("torch.cuda.is_available()"))])
 def test_a_device_that_is_not_there_is_refused_with_the_remedy(device: str) -> None:
-    with pytest.raises(InputError, match=f"device: '{device}' is not available here .*; use 'cpu' or 'auto'"):
+    with pytest.raises(InputError, match=f"device: '{device}' is not available here; use 'cpu' or 'auto'"):
         movers.moverscore(["a cat"], ["a dog"], device=device)
 
 
@@ -147,9 +147,8 @@ except movers.InputError as error:
     # A port that nothing listens on.
     online = {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
     assert run_python(code, **online) == (
-        "True model: 'no-such/encoder' is neither an encoder that movers knows, nor a file of word vectors, an "
-        "installed spaCy pipeline or a local folder, and the Hugging Face Hub did not give it: the Hub cannot be "
-        "reached; connect, or give the folder of a downloaded model"
+        "True model: 'no-such/encoder': expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id; "
+        "the Hub cannot be reached"
     )
 
 
@@ -160,6 +159,6 @@ def test_pickled_code_in_place_of_weights_is_not_run(model_folder: Path, tmp_pat
 
     (model_folder / "model.safetensors").unlink()
     torch.save({"weights": Touch()}, model_folder / "pytorch_model.bin")
-    with pytest.raises(InputError, match="expected weights, but got code, which is not run|cannot be loaded"):
+    with pytest.raises(InputError, match="expected weights, but got code, which is not run"):
         load_encoder(model_folder, device="cpu")
     assert not (tmp_path / "ran").exists()
