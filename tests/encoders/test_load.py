@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -33,10 +34,6 @@ def model_folder(tmp_path: Path) -> Path:
     tiny_model(seed=20).save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)
     return folder
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Pairs of objects
 
 
 def test_a_pair_is_wrapped_once_until_its_weights_change() -> None:
@@ -86,10 +83,6 @@ def test_what_is_no_encoder_is_refused(model: Any) -> None:
         load_encoder(model)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Folders and names
-
-
 def test_a_folder_is_loaded_once_and_again_after_it_was_saved_again(model_folder: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         (encoder,) = {*pool.map(lambda _: load_encoder(str(model_folder), device="cpu"), range(8))}
@@ -103,12 +96,14 @@ def test_a_folder_is_loaded_once_and_again_after_it_was_saved_again(model_folder
     np.testing.assert_allclose(vectors(again), plain(tiny_model(seed=21), ids), atol=1e-5)
 
 
-@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "merges.txt", "spiece.model"])
-def test_a_folder_is_named_by_all_files_that_determine_vectors(model_folder: Path, file: str) -> None:
-    first = load_encoder(model_folder).identity
-    with (model_folder / file).open("a") as text:
-        text.write("\n")
-    assert load_encoder(model_folder).identity != first
+def test_code_of_a_model_is_not_run(model_folder: Path, tmp_path: Path) -> None:
+    config = json.loads((model_folder / "config.json").read_text())
+    config |= {"model_type": "unheard-of", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
+    (model_folder / "config.json").write_text(json.dumps(config))
+    (model_folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    with pytest.raises(InputError, match=r"brings code of its own.*trust_remote_code=True\) as model"):
+        load_encoder(model_folder, device="cpu")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_half_precision_is_near_and_named_in_signatures(model_folder: Path) -> None:

@@ -4,8 +4,6 @@ import gzip
 import hashlib
 import os
 import pickle
-import struct
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,10 +31,6 @@ def assert_holds(encoder: StaticEncoder, table: dict[str, list[float]]) -> None:
     assert (vectors[-1] == 0).all()
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Files of word vectors
-
-
 @pytest.mark.parametrize("form", ["glove", "word2vec", "fasttext", "binary"])
 @pytest.mark.parametrize("end", ["", ".gz"])
 def test_every_format_is_recognised_by_its_beginning(vector_file: Callable[..., Path], form: str, end: str) -> None:
@@ -45,14 +39,6 @@ def test_every_format_is_recognised_by_its_beginning(vector_file: Callable[..., 
     assert encoder.dimension == 4
     assert_holds(encoder, table)
     assert_holds(pickle.loads(pickle.dumps(encoder)), table)
-
-
-def test_a_binary_file_may_lack_line_breaks_and_hold_their_bytes_in_vectors(tmp_path: Path) -> None:
-    (odd,) = struct.unpack("<f", b"  \n\n")
-    table = {**tiny_table(WORDS, dimension=3), "dog": [odd, 1.0, odd]}
-    rows = (word.encode() + b" " + struct.pack("<3f", *row) for word, row in table.items())
-    (tmp_path / "v.bin").write_bytes(b"7 3\n" + b"".join(rows))
-    assert_holds(load_encoder(tmp_path / "v.bin"), table)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +111,6 @@ def test_a_metric_reads_a_vector_file_and_leaves_out_words_without_vectors(vecto
     assert result["signature"].startswith("wms|emb:tiny-glove-2@")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# spaCy
-
-
 def save_pipeline(folder: Path, table: dict[str, Sequence[float]]) -> Path:
     pipeline = pytest.importorskip("spacy").blank("en")
     for word, row in table.items():
@@ -150,23 +132,6 @@ def test_spacy_vectors_come_from_a_pipeline_folder_and_are_named_by_words_and_ve
     again = load_encoder(folder)
     assert_holds(again, swapped)
     assert again.identity != encoder.identity
-
-
-def test_a_spacy_pipeline_without_vectors_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no word vectors; take a spaCy pipeline that ends in _md or _lg"):
-        load_encoder(save_pipeline(tmp_path / "blank", {}))
-
-
-def test_without_spacy_the_user_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "en_tiny").mkdir()
-    (tmp_path / "en_tiny" / "meta.json").write_text("{}")
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(InputError, match="is a spaCy pipeline: pip install 'movers\\[spacy\\]'"):
-        load_encoder(tmp_path / "en_tiny")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# WordLlama
 
 
 def test_wordllama_vectors_are_the_means_of_subword_vectors() -> None:
@@ -191,10 +156,6 @@ def test_wordllama_vectors_are_the_means_of_subword_vectors() -> None:
     assert encoder.count_pieces(words) == sum(map(len, pieces))
     assert (encoder.vectors(["snowman"])[0][0] == vectors[1]).all()
     assert encoder.vectors([])[0].shape == (0, 256)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# An encoder of the user's
 
 
 class Seeded:
