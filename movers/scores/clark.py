@@ -129,11 +129,7 @@ def mover_distance(
 ) -> tuple[Plan, Floats]:
     """Eq. 2 on given vectors: the transport plan, whose cost is the distance, and the cost matrix.
 
-    Parameters
-    ----------
-    vectors_a, vectors_b : (m, d) and (n, d)
-    masses_a, masses_b : (m,) and (n,)
-        Non-negative; normalised to sum to 1.
+    Vectors are (m, d) and (n, d); masses (m,) and (n,) are non-negative and are normalised to sum to 1.
 
     Examples
     --------
