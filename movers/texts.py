@@ -276,9 +276,7 @@ def _without_clitic(word: str) -> str:
 
 def is_mostly_non_latin(text: str) -> bool:
     """Whether more than half of the letters are not Latin."""
-    if text.isascii():
-        return False
-    return 2 * len(regex.findall(r"\p{Script=Latin}", text)) < len(_LETTER.findall(text))
+    return not text.isascii() and 2 * len(regex.findall(r"\p{Script=Latin}", text)) < len(_LETTER.findall(text))
 
 
 def warn_about_script(metric: str, texts: Sequence[str]) -> None:
