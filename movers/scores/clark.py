@@ -348,7 +348,7 @@ class MoverSimilarity(TransportMetric):
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
         rules, run = options.rules(), options.run
         tables = idf_tables(name, options.idf, corpus, lambda texts: IdfTable.build(map(rules.words, texts)))
-        encoder = load_encoder(options.model, device=run.device, dtype=run.dtype, progress=run.progress)
+        encoder = load_encoder(options.model, device=run.device, dtype=run.dtype)
         fields: dict[str, object] = {"emb": encoder.identity}
         encoding = None
         sentences: ContextualEncoder | None = None
