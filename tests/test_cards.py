@@ -27,10 +27,9 @@ def test_modules_and_cards_show_the_options_as_they_are(name: str) -> None:
 def test_an_option_is_shown_with_values_default_and_help() -> None:
     rows = option_rows(ToyOptions)
     assert option_arguments(rows) == ['        size=None, side="left",']
-    *_, size, side, blank = option_help(rows, "sources")
+    size, side = option_help(rows)
     assert size == "        size (int or None; default None): number of words; all by default."
     assert side == "        side ('left', 'right'; default 'left'): where it begins | ends."
-    assert blank == ""
     assert option_table(rows)[-2] == "| **side** | 'left', 'right' | `'left'` | where it begins \\| ends |"
 
 

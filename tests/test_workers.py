@@ -51,8 +51,3 @@ def test_warnings_of_a_worker_arrive(run_python: Callable[..., str]) -> None:
     )
     one, two = (run_python(code.replace("WORKERS", workers)) for workers in ("1", "2"))
     assert "wms: " in one and two == one
-
-
-def test_contextual_metrics_run_in_one_process(tiny_bert: object) -> None:
-    before = movers.bertscore_emd(PREDICTIONS[:130], REFERENCES[:130], model=tiny_bert)
-    assert movers.bertscore_emd(PREDICTIONS[:130], REFERENCES[:130], model=tiny_bert, workers=2) == before

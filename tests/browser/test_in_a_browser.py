@@ -161,7 +161,7 @@ def test_every_tab_fits_the_screen_and_can_be_read_by_everyone(
 ) -> None:
     page = open_page(address, width, dark)
     page.locator("iframe.movers-frame").wait_for()
-    for tab, content in (("A pair", "Examples"), ("A file", "Score the file"), ("API", "Every metric is an endpoint")):
+    for tab, content in (("A pair", "Options"), ("A file", "Score the file")):
         page.get_by_role("tab", name=tab).click()
         page.get_by_text(content).locator("visible=true").first.wait_for()
         check_page(page, f"page-{tab.split()[-1].lower()}-{width}")
