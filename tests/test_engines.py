@@ -68,6 +68,7 @@ def test_scores_of_a_batch_depend_on_no_other_batch(tiny_bert: tuple[Any, Any]) 
         ({"engine": "dask"}, "score_dataset: engine: expected one of 'local', 'ray', but got 'dask'"),
         ({"dataset": [1]}, r"score_dataset: dataset: expected a datasets.Dataset with rows, but got \[1\]"),
         ({"nonsense": 1}, "wms: unknown option 'nonsense'"),
+        ({"dataset": rows(wms=[0.0] * 5)}, "expected no column of that name, but got 'wms'"),
         (
             {"engine": "ray", "address": "os://x"},
             "address: expected auto, local, HOST:PORT or ray://HOST:PORT, but got",

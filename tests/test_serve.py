@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -176,16 +175,6 @@ def test_programs_get_what_the_function_returns(client: Any) -> None:
     expected = movers.wms(["Snow melts."], ["Ice thaws."], normalize=True)
     assert (result["score"], result["signature"]) == (expected["score"], expected["signature"])
     assert [(flow["from"], flow["to"]) for flow in result["flows"]] == [("snow", "ice"), ("melts", "thaws")]
-
-
-def test_requests_at_once_get_their_own_answers(client: Any) -> None:
-    texts = ["Snow melts.", "Ice thaws.", "Shares fell.", "The court adjourned."]
-    with ThreadPoolExecutor(len(texts)) as pool:
-        answers = list(
-            pool.map(lambda text: client.predict(text, ["Snow melts in spring."], {}, api_name="/moverscore"), texts)
-        )
-    expected = movers.moverscore(texts, ["Snow melts in spring."] * len(texts))["scores"]
-    assert [answer["score"] for answer in answers] == pytest.approx(expected, abs=1e-6)
 
 
 FILE = {"meta": {"_type": "gradio.FileData"}}

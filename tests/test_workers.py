@@ -8,7 +8,6 @@ import pytest
 
 import movers
 from movers.errors import InputError
-from movers.scorer import Scorer
 
 SENTENCES = [
     "A man sells snow online.",
@@ -25,11 +24,6 @@ def test_workers_give_the_scores_of_one_process_row_for_row(name: str) -> None:
     options = {"return_alignment": True, "idf": "corpus"} if name == "swms" else {}
     metric = getattr(movers, name)
     assert metric(PREDICTIONS, REFERENCES, workers=2, **options) == metric(PREDICTIONS, REFERENCES, **options)
-
-
-def test_several_metrics_share_the_workers_of_a_scorer() -> None:
-    metrics = ["wms[idf=corpus]", "sms", "swms"]
-    assert Scorer(metrics, workers=2).score(PREDICTIONS, REFERENCES) == Scorer(metrics).score(PREDICTIONS, REFERENCES)
 
 
 def test_an_error_in_a_worker_names_the_row() -> None:
