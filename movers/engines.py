@@ -94,7 +94,7 @@ def score_dataset(
         for first_row in range(0, len(texts), SECTION):
             yield from read(texts[first_row : first_row + SECTION], first_row)
 
-    scorer = scorer.prepare(read_all()) if scorer.needs_corpus else scorer
+    scorer = scorer.prepare(list(read_all())) if scorer.needs_corpus else scorer  # they are read more than once
     cluster = Cluster(address, concurrency, num_cpus, num_gpus)
     on_cluster = score_rows(scorer, read_all(), cluster, batch_size=batch_size) if engine == "ray" else None
     examples: list[tuple[Example, ...]] = []

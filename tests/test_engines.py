@@ -29,11 +29,11 @@ def rows(times: int = 1, **columns: object) -> Dataset:
 
 def test_score_columns_are_what_the_functions_return() -> None:
     dataset = rows(number=[5, 4, 3, 2, 1]).rename_column("prediction", "output").with_format("numpy")
-    metrics = ["wms[idf=corpus]", ("sms", {"normalize": True})]
+    metrics = ["wms[idf=corpus]", ("sms", {"idf": "corpus"})]
     scored = score_dataset(dataset, metrics, predictions="output", batch_size=2)
     expected = {
         "wms[idf=corpus]": movers.wms(PREDICTIONS, REFERENCES, idf="corpus"),
-        "sms": movers.sms(PREDICTIONS, REFERENCES, normalize=True),
+        "sms": movers.sms(PREDICTIONS, REFERENCES, idf="corpus"),
     }
     assert scored.dataset.column_names == ["output", "reference", "number", *expected]
     assert scored.dataset.select_columns(dataset.column_names).to_dict() == dataset.to_dict()
