@@ -53,16 +53,8 @@ def test_an_encoder_of_unknown_languages_is_judged_by_its_pieces_alone(vector_fi
     assert warned("wms", words, GERMAN, "de") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("Le gouvernement veut baisser les impôts des petites entreprises, mais pas cette année.", "fr"),
-        ("Правительство хочет снизить налоги, но не в этом году, и это не всё.", "ru"),
-        (GERMAN[0], "de"),
-        (ENGLISH[0], None),
-        ("Adolfo Suárez Madrid–Barajas Airport, Paracuellos de Jarama, San Sebastián de los Reyes", None),
-        ("Die Katze", None),
-    ],
-)
-def test_prose_is_recognized_by_its_stop_words(text: str, language: str | None) -> None:
-    assert language_of([text]) == language
+def test_prose_is_recognized_by_its_stop_words() -> None:
+    french = "Le gouvernement veut baisser les impôts des petites entreprises, mais pas cette année."
+    names = "Adolfo Suárez Madrid–Barajas Airport, Paracuellos de Jarama, San Sebastián de los Reyes"
+    assert language_of([french]) == "fr" and language_of(GERMAN) == "de"
+    assert [language_of([text]) for text in (*ENGLISH, names, "Die Katze")] == [None] * 3
