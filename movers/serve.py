@@ -21,7 +21,7 @@ from gradio.exceptions import InvalidPathError
 
 from movers.errors import InputError, RowError
 from movers.inputs import check_text
-from movers.io import Table, TextGroups, Texts, csv_row
+from movers.io import Table, Texts, csv_row
 from movers.pictures import Explainer, Explanation
 from movers.pictures.explain import FLAGS, about, shorten
 from movers.pictures.html import frame, histogram, pictures
@@ -214,7 +214,7 @@ def _read_rows(spec: MetricSpec, path: str, prediction_column: str, other_column
         raise InputError("file: expected JSONL, JSON, CSV or TSV with columns, uncompressed, but got another format")
     table = Table(path)
     predictions = list(_limited(Texts(table, "predictions", prediction_column or None)))
-    others = list(_limited(TextGroups([Texts(table, spec.compared_with, other_column or None)])))
+    others = list(_limited(Texts(table, spec.compared_with, other_column or None).groups()))
     if not predictions:
         raise InputError("file: expected at least one row, but got none")
     rows = list(zip(predictions, others, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _lock = threading.Lock()
 _limits: list[Any] = []  # one for each caller inside `one_blas_thread`; only the first limits anything
+
+
+def _after_fork() -> None:
+    """In a forked child torch's threads do not exist; a forward pass that uses them would wait for them forever."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def default_threads() -> int:

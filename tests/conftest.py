@@ -110,19 +110,9 @@ def vector_file(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a disk of 64 KiB."""
-    yield from _disk(tmp_path, "64k")
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of 2 MB."""
-    yield from _disk(tmp_path, "2m")
-
-
-def _disk(parent: Path, size: str) -> Iterator[Path]:
-    folder = parent / "disk"
+    folder = tmp_path / "disk"
     folder.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True)
     if done.returncode:
         pytest.skip("mounting a small disk takes the superuser")
     yield folder

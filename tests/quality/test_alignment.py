@@ -34,20 +34,3 @@ def test_a_join_is_known_if_the_document_has_it_in_one_sentence() -> None:
     summary = TextVectors(("a b", "c d e"), vectors, tokens, np.array([0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4]))
     # begin-a, a-b, b-end; begin-c, c-d, d-e, e-end
     assert align(document, summary).known_joins.tolist() == [True, True, False, False, False, True, True]
-
-
-def test_a_hand_computed_description() -> None:
-    no_tokens, none = np.zeros((0, 2), np.float32), np.zeros(0, np.int64)
-    document = TextVectors(("east", "north"), np.eye(2, dtype=np.float32), no_tokens, none, none)
-    summary = TextVectors(("mostly east",), np.array([[0.8, 0.6]], np.float32), no_tokens, none, none)
-    told = align(document, summary).describe(summary.units, document.units)
-    assert told["summary"] == [{"text": "mostly east", "support": pytest.approx(0.8), "nearest": 0}]
-    first, second = told["document"]
-    assert (first["coverage"], second["coverage"]) == (pytest.approx(0.8), pytest.approx(0.6))
-    early = 1 / (1 + math.exp(-0.2))
-    assert (first["weight"], second["weight"]) == (pytest.approx((0.5 + early) / 2), pytest.approx((1.5 - early) / 2))
-
-
-def test_without_known_tokens_nothing_is_matched() -> None:
-    assert align(made_up_text(4, 1), made_up_text(2, 2, tokens=0)).token_match.shape == (0,)
-    assert align(made_up_text(4, 1, tokens=0), made_up_text(2, 2)).token_match.tolist() == [0.0] * 10

@@ -83,12 +83,6 @@ def test_facts_that_the_document_does_not_have(sentence: str, unknown: list[str]
     assert unknown_facts(read_words(sentence), document) == unknown
 
 
-def test_words_in_other_scripts_are_words() -> None:
-    document = WordTable.of(["東京は雨です。", "Москва пишет о погоде."])
-    assert document.covered_by(WordTable.of(["東京は雨です。"])) == pytest.approx(6 / 9, abs=0.2)
-    assert document.covered_by(document) == 1.0 and document.covered_by(WordTable.of(["x y"])) == 0.0
-
-
 def test_repeated_runs_are_counted_once_each() -> None:
     assert repeated_share("a b c d", 2) == 0.0 and repeated_share("a", 2) == 0.0
     assert repeated_share("a b a b a b", 2) == pytest.approx(3 / 5)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from made_up import DIMENSION, made_up_text
 
-from movers.errors import InputError
 from movers.quality.heads import CnnHead, FcHead, LstmHead, PairInput, build_head
 
 
@@ -20,18 +18,6 @@ def test_the_papers_networks_have_the_papers_sizes() -> None:
 
 
 @pytest.mark.parametrize("name", ["fc", "cnn", "lstm"])
-def test_sequences_are_padded_and_cut_to_the_given_lengths(name: str) -> None:
-    lengths = {"document_length": 4, "summary_length": 2}
-    head = build_head({"head": name, "unit": "sentences", "dimension": DIMENSION, **lengths}).eval()
-    long, short = made_up_text(9, 1), made_up_text(1, 2)
-    batch = head.collate([PairInput(long, short), PairInput(short, long)])["sequence"]
-    assert batch.shape == (2, 6, DIMENSION)
-    assert np.array_equal(batch[0, :4], long.vectors[:4]) and np.array_equal(batch[0, 4], short.vectors[0])
-    assert not batch[0, 5].any() and not batch[1, 1:4].any()
-    assert head({"sequence": batch}).shape == (2,)
-
-
-@pytest.mark.parametrize("name", ["fc", "cnn", "lstm"])
 def test_what_else_is_in_the_batch_changes_nothing(name: str) -> None:
     pairs = [PairInput(made_up_text(n + 1, n), made_up_text(1 + n % 4, 50 + n, tokens=3 + n)) for n in range(6)]
     torch.manual_seed(1)
@@ -41,8 +27,3 @@ def test_what_else_is_in_the_batch_changes_nothing(name: str) -> None:
         together = head(head.collate(pairs))
         alone = torch.cat([head(head.collate([pair])) for pair in pairs])
     assert together.numpy() == pytest.approx(alone.numpy(), abs=1e-5)
-
-
-def test_an_unknown_head_is_an_error_that_lists_the_valid_ones() -> None:
-    with pytest.raises(InputError, match="'fc', 'cnn', 'lstm', but got 'mlp'"):
-        build_head({"head": "mlp", "dimension": 3, "document_length": 1, "summary_length": 1})  # type: ignore

@@ -29,18 +29,6 @@ def test_a_join_is_broken_exactly_where_the_words_were_not_neighbours(kind: str)
             assert broken == [join not in sound for join in joins]
 
 
-@pytest.mark.parametrize("kind", [*SPOILERS, "glue"])
-def test_the_shortest_sentence_can_be_spoiled(kind: str) -> None:
-    for seed in range(50):
-        words, broken = spoil(WORDS[:5], kind, OTHER[:5], np.random.default_rng(seed))
-        assert words and len(broken) == len(words) + 1
-
-
-def test_joins_pair_each_token_with_the_next_and_edges_with_zeros() -> None:
-    tokens = np.arange(6, dtype=np.float32).reshape(3, 2) + 1
-    assert sentence_joins(tokens).tolist() == [[0, 0, 1, 2], [1, 2, 3, 4], [3, 4, 5, 6], [5, 6, 0, 0]]
-
-
 def test_every_sentence_is_judged_alone() -> None:
     torch.manual_seed(3)
     network = JoinNetwork(DIMENSION).eval()

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from made_up import small_data
-from safetensors.torch import load_file
-from test_loop import Killed, kills
 
 import movers
+from movers import io
 from movers.errors import InputError
-from movers.quality.faults import PAPER_KINDS, Sample, make_samples
-from movers.quality.learners import covering_length, evaluate_samples
-from movers.quality.model import load_model
-from movers.quality.scorer import compare_vectors
+from movers.quality.faults import PAPER_KINDS, make_samples
 from movers.quality.training import TrainingOptions, train
-from movers.quality.units import encode_texts
 
 QUICK = TrainingOptions(head="fc", negatives="mix", fakes=2, epochs=3, seed=5)
 
@@ -40,19 +33,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory, vectors: Path) -> Path:
 
 def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
-
-
-def test_a_run_killed_at_any_write_ends_with_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = TrainingOptions(encoder="wordllama", head="cnn", epochs=2)
-    train(small_data(), tmp_path / "whole", options)
-    for number, _ in enumerate(kills(monkeypatch)):
-        folder = tmp_path / str(number)
-        with suppress(Killed):
-            train(small_data(), folder, options)
-        monkeypatch.undo()
-        model = train(small_data(), folder, options)
-        assert weights(folder) == weights(tmp_path / "whole")
-        assert [entry["epoch"] for entry in model.record["curve"]] == [0, 1]
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
@@ -75,12 +55,22 @@ def test_the_aspects_train_on_spoiled_sentences_and_resume(tmp_path: Path, monke
     assert model.config["head"] == "aspects" and "document_length" not in model.config
     losses = [entry["training_loss"] for entry in model.record["curve"]]
     assert losses[-1] < losses[0] and 0 <= model.record["test"]["joins_auc"] <= 1
-    for number, _ in enumerate(kills(monkeypatch)):
-        with suppress(Killed):
-            train(small_data(), tmp_path / str(number), options)
-        monkeypatch.undo()
-        train(small_data(), tmp_path / str(number), options)
-        assert weights(tmp_path / str(number)) == weights(tmp_path / "whole")
+    writes, write = 0, io.write_file
+
+    def stop(path: Path, content: bytes | str) -> None:
+        nonlocal writes
+        writes += 1
+        if writes > most:  # noqa: B023
+            raise KeyboardInterrupt
+        write(path, content)
+
+    for most in (2, 4):
+        writes = 0
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(io, "write_file", stop)
+            train(small_data(), tmp_path / str(most), options)
+        train(small_data(), tmp_path / str(most), options)
+        assert weights(tmp_path / str(most)) == weights(tmp_path / "whole")
     pair = small_data()[0]
     result = movers.reference_free_summary_quality([pair.summary], [pair.document], model=model)
     assert 0 < result["fluency"][0] <= 1
@@ -107,24 +97,6 @@ def test_a_trained_model_scores_own_summaries_above_those_of_others(tmp_path: Pa
     other = movers.reference_free_summary_quality([*summaries[1:], summaries[0]], **scoring)
     assert sum(a > b for a, b in zip(own["scores"], other["scores"], strict=True)) >= 27
     assert "model:mine@" in own["signature"]
-
-
-def test_scoring_gives_what_training_measured(trained: Path, vectors: Path) -> None:
-    """The learner reads half-precision vectors from disk, the metric fresh ones: they agree to that precision."""
-    from movers.quality.data import split_rows
-    from movers.quality.learners import VectorLearner
-    from movers.quality.training import draw_samples, split_pairs
-
-    data, options = small_data(), TrainingOptions.parse("train quality", vars(QUICK))
-    pairs = split_pairs(data, "en")
-    samples = draw_samples(pairs, split_rows(data, options.seed), options)
-    learner = VectorLearner(options, pairs, samples, vectors)
-    learner.module.load_state_dict(load_file(trained / "model.safetensors"))
-    texts = [text for sample in samples["test"] for text in (sample.summary, data[sample.row].document)]
-    fresh = dict(encode_texts(texts, movers.load_encoder("all-MiniLM-L6-v2"), "sentences"))
-    inputs = [(fresh[n], fresh[n + 1]) for n in range(0, len(texts), 2)]
-    scores = [comparison.score for comparison in compare_vectors(load_model(trained), inputs)]
-    assert learner.predict(samples["test"]) == pytest.approx(scores, abs=2e-3)
 
 
 def test_another_run_is_not_mixed_into_a_folder(trained: Path, vectors: Path) -> None:
@@ -161,31 +133,6 @@ def test_static_words_train_an_lstm_of_25_units(tmp_path: Path) -> None:
         [pair.summary, "Theatre million Jarrow its week Elgin its in museum"], [pair.document] * 2, model=model
     )["scores"]
     assert good > bad
-
-
-def test_a_static_sentence_is_the_mean_of_its_words_and_trains_the_papers_network(tmp_path: Path) -> None:
-    model = train(small_data(), tmp_path, TrainingOptions(encoder="wordllama", unit="sentences", epochs=1))
-    assert model.config["head"] == "fc" and model.config["document_length"] == 4
-    encoder = movers.load_encoder("wordllama")
-    ((_, text),) = encode_texts(["Repairs cost two million. Go."], encoder, "sentences")
-    words = encoder.vectors(["repairs", "cost", "two", "million"])[0].mean(axis=0)  # type: ignore[union-attr]
-    np.testing.assert_allclose(text.vectors[0], words / np.linalg.norm(words), atol=1e-6)
-    found = movers.reference_free_summary_quality(["Repairs cost two million."], ["Go."], model=tmp_path)
-    assert 0 < found["score"] < 1 and "emb:wordllama" in found["signature"]
-
-
-def test_the_length_that_covers_four_fifths() -> None:
-    assert covering_length(list(range(1, 101))) == 80
-    assert covering_length([7]) == 7
-
-
-def test_measures_of_samples_agree_with_a_count_by_hand() -> None:
-    labels = [("original", 1.0), ("original", 1.0), ("cross", 0.0), ("add", 0.2), ("add", 0.5), ("delete", 0.8)]
-    samples = [Sample(0, "text", label, kind, 0) for kind, label in labels]
-    found = evaluate_samples([0.9, 0.4, 0.1, 0.3, 0.6, 0.9], samples)
-    assert found["cross_accuracy"] == pytest.approx((0.5 + 1) / 2)
-    assert found["mutation_pearson"] == pytest.approx(1.0)
-    assert "add_pearson" not in found  # two samples say nothing
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
     python tools/qa/fuzz.py [--minutes 10] [--seed 0]
 
-Texts and entries are those of `tests/strange.py`, with fixed seeds. Contextual metrics use a transformer of 16
+Texts and entries are those of `strange.py`, with fixed seeds. Contextual metrics use a transformer of 16
 dimensions, the others their defaults. A call that takes more than a minute of processor time counts as a hang. Prints
 a table; the exit status is 1 if an answer is wrong.
 """
