@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
 BENCH_STAMP := $(VENV)/.installed-benchmarks
 export HF_HUB_DISABLE_TELEMETRY := 1
@@ -18,15 +19,20 @@ help:  ## list the targets
 $(STAMP): setup.py constraints.txt movers/version.py
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing movers into $(VENV) (a few minutes, once) ..."
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test]"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo]"
+	@touch $@
+
+$(TEST_STAMP): $(STAMP)
+	@echo "Installing what the tests need ..."
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,test]"
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test,benchmarks]"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,test,benchmarks]"
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,plots,test,docs]"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[demo,test,docs]"
 	@touch $@
 
 install: $(STAMP)  ## create .venv and install the project
@@ -35,17 +41,17 @@ demo: $(STAMP)  ## score the bundled example with every metric and draw an align
 	@mkdir -p build
 	@$(BIN)/movers demo --output build/demo.html
 
-test: $(STAMP)  ## run the tests
+test: $(TEST_STAMP)  ## run the tests
 	@$(BIN)/python -m pytest -q -m "not slow"
 
-slow: $(STAMP)  ## run the tests marked slow
-	@$(BIN)/python -m pytest -q -m slow
+slow: $(TEST_STAMP)  ## run the tests marked slow; TESTS=tests/… takes less of them
+	@$(BIN)/python -m pytest -q -m slow $(TESTS)
 
-lint: $(STAMP)  ## check style and formatting
+lint: $(TEST_STAMP)  ## check style and formatting
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(STAMP)  ## check types
+types: $(TEST_STAMP)  ## check types
 	@$(BIN)/mypy
 
 cards: $(STAMP)  ## write the options of every metric into its module and its card

@@ -2,7 +2,7 @@
 
     pip install . accelerate    # in a checkout; sentence-transformers comes with the default encoder
     python examples/finetune_encoder.py pairs.jsonl --output my-encoder
-    movers score moverscore predictions.txt references.txt --model my-encoder
+    movers score moverscore -p predictions.txt -r references.txt --model my-encoder
 
 The file (.jsonl, .csv or .parquet) has pairs with a score (`sentence1`, `sentence2`, `score`) or with a label
 (`premise`, `hypothesis`, `label`), as the encoders behind MoverScore have been trained (Zhao et al. 2019, Fig. 4). A

@@ -11,56 +11,27 @@ __all__ = ["Bag", "Label", "alignment_of"]
 
 
 class Label(NamedTuple):
-    """A unit for alignments.
-
-    Attributes
-    ----------
-    text : str
-    kind : str
-        `word`, `token`, `special`, `sentence`, `2-gram` …
-    sentence : int
-        Index of the sentence in which it begins.
-    reason : str
-        Why it was dropped: `stop word`, `punctuation`, `number`, `subword` or `no vector`; empty for units of the bag.
-    """
+    """A unit for alignments; `sentence` is the index of the sentence in which it begins."""
 
     text: str
-    kind: str
+    kind: str  # "word", "token", "special", "sentence", "2-gram" …
     sentence: int
-    reason: str = ""
+    reason: str = ""  # why it was dropped: "stop word", "punctuation", "number", "subword" or "no vector"
 
 
 class Bag(NamedTuple):
-    """n units of a text, complete when the text has been read.
-
-    Attributes
-    ----------
-    text : str
-    vectors : (n, d)
-    masses : (n,)
-    labels : n labels, read for alignments only
-    dropped : labels of what was filtered out, read for alignments only
-    unmatched : n words for which there is no vector, None for the others; empty if all have one
-    unknown : bool
-        The encoder does not know all words or subwords of the text.
-    cut : bool
-        The text was truncated.
-    blank : bool
-        The text has no token at all.
-    as_reference : Bag or None
-        The bag of the text on the side of the references, if masses differ there.
-    """
+    """n units of a text, complete when the text has been read; labels are read for alignments only."""
 
     text: str
-    vectors: NDArray[np.floating]
-    masses: NDArray[np.float64]
-    labels: tuple[Label, ...] = ()
-    dropped: tuple[Label, ...] = ()
-    unmatched: tuple[str | None, ...] = ()
-    unknown: bool = False
-    cut: bool = False
-    blank: bool = False
-    as_reference: Bag | None = None
+    vectors: NDArray[np.floating]  # (n, d)
+    masses: NDArray[np.float64]  # (n,)
+    labels: tuple[Label, ...] = ()  # of the n units
+    dropped: tuple[Label, ...] = ()  # of what was filtered out
+    unmatched: tuple[str | None, ...] = ()  # the word of each unit without a vector; empty if all have one
+    unknown: bool = False  # the encoder does not know all words or subwords of the text
+    cut: bool = False  # the text was truncated
+    blank: bool = False  # the text has no token at all
+    as_reference: Bag | None = None  # the bag on the side of the references, if masses differ there
 
 
 def alignment_of(

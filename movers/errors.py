@@ -23,18 +23,7 @@ InputError.__module__ = "movers"  # the name under which a traceback shows it, a
 
 
 class RowError(InputError):
-    """What is wrong with one row of many. Who knows where its texts come from can say so in place of the index.
-
-    Attributes
-    ----------
-    metric : str
-    argument : str
-        Whose texts they are: `predictions`, `references`, `sources`.
-    row : int
-        Index, from 0.
-    reason : str
-    place : int or None
-        Index among the texts of the row, if it has several.
+    """What is wrong with one row (from 0) of `predictions`, `references` or `sources`, and with which of its texts.
 
     >>> print(RowError("wms", "predictions", 3, "too long"))
     wms: predictions[3]: too long

@@ -10,25 +10,12 @@ from typing import TypeGuard, get_args
 
 from movers.errors import InputError
 
-__all__ = [
-    "check_choice",
-    "check_options",
-    "check_pairs",
-    "check_positive",
-    "check_text",
-    "check_text_groups",
-    "check_texts",
-    "is_group",
-]
+__all__ = ["check_choice", "check_options", "check_pairs", "check_positive", "check_text", "check_text_groups",
+           "check_texts", "is_group"]  # fmt: skip
 
 
 def _kind(value: object) -> str:
     return "None" if value is None else type(value).__name__
-
-
-def _excerpt(text: str, width: int = 40) -> str:
-    shown = text if len(text) <= width else text[: width - 1] + "…"
-    return repr(shown)
 
 
 def check_text(metric: str, argument: str, row: str, value: object) -> str:
@@ -48,8 +35,8 @@ def check_text(metric: str, argument: str, row: str, value: object) -> str:
 def _as_list(metric: str, argument: str, value: object, expected: str) -> list[object]:
     # A set has no order.
     if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
-        came = f"one str: {_excerpt(value)}" if isinstance(value, str) else _kind(value)
-        raise InputError(f"{metric}: {argument}: expected {expected}, but got {came}")
+        actual = f"one str: {value!r:.40}" if isinstance(value, str) else _kind(value)
+        raise InputError(f"{metric}: {argument}: expected {expected}, but got {actual}")
     return list(value)
 
 

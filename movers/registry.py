@@ -18,17 +18,8 @@ if TYPE_CHECKING:
     from movers.scores.options import MetricOptions
     from movers.weights import Corpus
 
-__all__ = [
-    "METRICS",
-    "MetricSpec",
-    "MetricWithOptions",
-    "find_metric",
-    "parse_metric",
-    "parse_options",
-    "parse_value",
-    "split_metrics",
-]
-
+__all__ = ["METRICS", "MetricFunction", "MetricSpec", "MetricWithOptions", "find_metric", "parse_metric",
+           "parse_options", "parse_value", "split_metrics"]  # fmt: skip
 
 MetricWithOptions = str | tuple[str, Mapping[str, object]]
 
@@ -41,27 +32,18 @@ class MetricFunction(Protocol):
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """Name and class of a metric.
-
-    Attributes
-    ----------
-    name, title, summary : str
-    home : str
-        Where its class is defined, as `module:Class`; imported when it is used.
-    compared_with : {"references", "sources"}
-        What predictions are compared with.
-    """
+    """Name and class of a metric."""
 
     name: str
     title: str
     summary: str
-    home: str
-    compared_with: str = "references"
+    home: str  # where its class is defined, as `module:Class`; imported when it is used
+    compared_with: str = "references"  # what predictions are compared with: "references" or "sources"
 
     @cached_property
     def metric_class(self) -> type[Metric]:
         module, _, name = self.home.partition(":")
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+        return getattr(importlib.import_module(module), name)
 
     @property
     def options_class(self) -> type[MetricOptions]:
@@ -95,58 +77,51 @@ class MetricSpec:
         return metric_function(self)
 
 
-def _spec(name: str, title: str, summary: str, home: str, compared_with: str = "references") -> MetricSpec:
-    return MetricSpec(name, title, summary, f"movers.{home}", compared_with)
-
+_CLARK, _JIN = "movers.scores.clark", "movers.scores.bertscore"
 
 METRICS: dict[str, MetricSpec] = {
-    spec.name: spec
-    for spec in (
-        _spec(
-            "wms",
-            "Word Mover's Similarity",
-            "transport between words (Clark et al. 2019)",
-            "scores.clark:WordMover",
-        ),
-        _spec(
+    name: MetricSpec(name, title, summary, home)
+    for name, title, summary, home in (
+        ("wms", "Word Mover's Similarity", "transport between words (Clark et al. 2019)", f"{_CLARK}:WordMover"),
+        (
             "sms",
             "Sentence Mover's Similarity",
             "transport between sentences (Clark et al. 2019)",
-            "scores.clark:SentenceMover",
+            f"{_CLARK}:SentenceMover",
         ),
-        _spec(
+        (
             "swms",
             "Sentence + Word Mover's Similarity",
             "transport between words and sentences jointly (Clark et al. 2019)",
-            "scores.clark:SentenceAndWordMover",
+            f"{_CLARK}:SentenceAndWordMover",
         ),
-        _spec(
+        (
             "moverscore",
             "MoverScore",
             "transport between contextual n-grams (Zhao et al. 2019)",
-            "scores.moverscore:MoverScore",
+            "movers.scores.moverscore:MoverScore",
         ),
-        _spec(
+        (
             "bertscore_hungarian",
             "BERTScore, one-to-one",
             "optimal assignment of contextual tokens (Jin & Gildea 2022)",
-            "scores.bertscore:BertScoreHungarian",
+            f"{_JIN}:BertScoreHungarian",
         ),
-        _spec(
+        (
             "bertscore_emd",
             "BERTScore, one-to-many",
             "transport between contextual tokens (Jin & Gildea 2022)",
-            "scores.bertscore:BertScoreEmd",
-        ),
-        _spec(
-            "reference_free_summary_quality",
-            "Reference-free summary quality",
-            "a summary against its source document (Bao et al. 2020)",
-            "quality.scorer:SummaryQuality",
-            compared_with="sources",
+            f"{_JIN}:BertScoreEmd",
         ),
     )
 }
+METRICS["reference_free_summary_quality"] = MetricSpec(
+    "reference_free_summary_quality",
+    "Reference-free summary quality",
+    "a summary against its source document (Bao et al. 2020)",
+    "movers.quality.scorer:SummaryQuality",
+    compared_with="sources",
+)
 
 
 def find_metric(name: str) -> MetricSpec:
@@ -215,20 +190,15 @@ def parse_metric(text: MetricWithOptions) -> tuple[MetricSpec, dict[str, object]
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\[(.*)\])?\s*", text, flags=re.DOTALL)
     if match is None:
         raise InputError(f"metric: expected NAME or NAME[key=value,…], but got {text!r}")
-    return find_metric(match[1]), parse_options(_split(match[2] or ""))
+    return find_metric(match[1]), parse_options(split_metrics(match[2] or ""))
 
 
 def split_metrics(text: str) -> list[str]:
-    """A comma-separated list of metrics, each with its own options in brackets.
+    """Split at commas outside brackets.
 
     >>> split_metrics("wms,moverscore[idf=corpus,layer=5],sms")
     ['wms', 'moverscore[idf=corpus,layer=5]', 'sms']
     """
-    return _split(text)
-
-
-def _split(text: str) -> list[str]:
-    """Parts between commas outside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += {"[": 1, "]": -1}.get(character, 0)

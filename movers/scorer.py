@@ -8,12 +8,10 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.thread import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from movers.encoders.cache import VECTORS
 from movers.errors import InputError
@@ -27,11 +25,15 @@ from movers.scores.result import Result, collect
 from movers.threads import solver_pool
 from movers.weights import Corpus
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
 __all__ = ["SECTION", "Example", "Row", "Scorer", "metric_function", "score_many"]
 
 SECTION = 4096  # rows; no block crosses a multiple of it, so that a resumed run forms the same blocks
 _UNKNOWN_SHARE = 0.1  # of the rows; above it a warning is issued
 _LEAST_BLOCK = 64  # fewer pairs are not worth a process
+Examples = tuple[Example, ...]  # of one row, one per metric
 
 
 class Row(NamedTuple):
@@ -70,18 +72,16 @@ class Scorer:
         metrics: MetricWithOptions | Sequence[MetricWithOptions] | Mapping[str, MetricWithOptions],
         **options: object,
     ) -> None:
-        items: list[Any]
-        if isinstance(metrics, Mapping):
-            labels, items = list(metrics), list(metrics.values())
-        else:
-            pair = isinstance(metrics, tuple) and len(metrics) == 2 and isinstance(metrics[1], Mapping)
-            items = [metrics] if pair or isinstance(metrics, str) else list(metrics)
-            labels = [item if isinstance(item, str) else item[0] for item in items]
-        if not labels or len(set(labels)) < len(labels):
-            raise InputError(f"metrics: expected different metrics, but got {', '.join(map(str, labels)) or 'none'}")
+        if isinstance(metrics, str) or (isinstance(metrics, tuple) and isinstance(metrics[-1], Mapping)):
+            metrics = [metrics]  # type: ignore[list-item]
+        if not isinstance(metrics, Mapping):
+            labels = [item if isinstance(item, str) else item[0] for item in metrics]
+            if not labels or len(set(labels)) < len(labels):
+                raise InputError(f"metrics: expected different metrics, but got {', '.join(labels) or 'none'}")
+            metrics = dict(zip(labels, metrics, strict=True))  # type: ignore[arg-type]
         self.specs: dict[str, MetricSpec] = {}
         self.options: dict[str, MetricOptions] = {}
-        for label, item in zip(labels, items, strict=True):
+        for label, item in metrics.items():
             spec, explicit = parse_metric(item)
             self.specs[label], self.options[label] = spec, spec.parse({**options, **explicit})
         self.metrics: dict[str, Metric] = {} if self.needs_corpus else self._build(())
@@ -111,8 +111,7 @@ class Scorer:
             if metric.encoding is not None:
                 encoder = metric.encoding.encoder.identity
                 layers = [each.aggregation for each in encodings if each.encoder.identity == encoder]
-                encoding = replace(metric.encoding, extra=tuple(dict.fromkeys(layers)))
-                metrics[label] = replace(metric, encoding=encoding)
+                metrics[label] = replace(metric, encoding=replace(metric.encoding, extra=tuple(dict.fromkeys(layers))))
         return metrics
 
     def prepare(self, rows: Iterable[Row]) -> Scorer:
@@ -120,13 +119,11 @@ class Scorer:
         if not self.needs_corpus:
             return self
         prepared = object.__new__(Scorer)
-        prepared.specs, prepared.options = self.specs, self.options
+        prepared.specs, prepared.options = self.specs, dict(self.options)
         prepared.metrics = prepared._build(rows)
-        # From here on the tables are options like others, also in another process.
-        prepared.options = {
-            label: replace(options, idf=list(metric.tables)) if metric.tables else options  # type: ignore[call-arg]
-            for (label, options), metric in zip(self.options.items(), prepared.metrics.values(), strict=True)
-        }
+        for label, metric in prepared.metrics.items():  # from here on the tables are options like others
+            if metric.tables:
+                prepared.options[label] = replace(prepared.options[label], idf=list(metric.tables))  # type: ignore[call-arg]
         return prepared
 
     def __getstate__(self) -> dict[str, object]:
@@ -146,35 +143,27 @@ class Scorer:
     def score(self, predictions: object, references: object = None, *, sources: object = None) -> dict[str, Result]:
         """Validate raw input and score it: label → result dict."""
         arguments = {"references": references, "sources": sources}
-        columns: dict[str, list[list[str]]] = {}
-        texts: list[str] = []
+        columns: dict[str, Any] = {}
         for spec in self.specs.values():
             name = spec.compared_with
             if arguments[name] is None:
                 raise InputError(f"{spec.name}: {name}: expected {name} to compare with, but got none")
             if name not in columns:
-                texts, columns[name] = check_pairs(spec.name, predictions, arguments[name], name)
-        none: list[list[str]] = [[]] * len(texts)
-        rows = [
-            Row(*row) for row in zip(texts, columns.get("references", none), columns.get("sources", none), strict=True)
-        ]
+                columns["prediction"], columns[name] = check_pairs(spec.name, predictions, arguments[name], name)
+        rows = [Row(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
         scorer = self.prepare(rows)
         return scorer.collect(list(scorer.stream(rows, total=len(rows))))
 
-    def stream(
-        self, rows: Iterable[Row], *, total: int | None = None, first_row: int = 0
-    ) -> Iterator[tuple[Example, ...]]:
+    def stream(self, rows: Iterable[Row], *, total: int | None = None, first_row: int = 0) -> Iterator[Examples]:
         """Examples of each row, one per metric, in row order; memory is bounded.
 
         Scores of a section (`SECTION` rows) do not depend on earlier sections, not even in the last digit, so that a
         run that was stopped can be continued at the beginning of a section, `first_row`.
         """
-        run = next(iter(self.options.values())).run
+        name, progress = ", ".join(self.specs), self._run.progress
         unknown = dict.fromkeys(self.metrics, 0)
         count = 0
-        with progress_bar(
-            total, desc=", ".join(self.specs), unit=" texts", progress=run.progress, initial=first_row
-        ) as bar:
+        with progress_bar(total, desc=name, unit=" texts", progress=progress, initial=first_row) as bar:
             for examples in self._examples(rows, total, first_row):
                 yield examples
                 bar.update(1)
@@ -190,22 +179,20 @@ class Scorer:
                     stacklevel=2,
                 )
 
-    def _examples(self, rows: Iterable[Row], total: int | None, first_row: int) -> Iterator[tuple[Example, ...]]:
-        run = next(iter(self.options.values())).run
-        workers = run.workers or 1
-        size = 1024
+    @property
+    def _run(self) -> RunSettings:
+        return next(iter(self.options.values())).run
+
+    def _examples(self, rows: Iterable[Row], total: int | None, first_row: int) -> Iterator[Examples]:
+        workers = self._run.workers or 1
         if total is not None:
             workers = min(workers, (total - first_row) // _LEAST_BLOCK)
-            size = min(size, max(_LEAST_BLOCK, total // (4 * max(workers, 1))))
-        parallel = all(metric.in_processes for metric in self.metrics.values())
-        if workers > 1 and parallel:
-            from multiprocessing import current_process
-
-            if not current_process().daemon:
-                yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
-                return
+        if workers > 1 and all(metric.in_processes for metric in self.metrics.values()):
+            size = 1024 if total is None else min(1024, max(_LEAST_BLOCK, total // (4 * workers)))
+            yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
+            return
         iterator = iter(rows)
-        with solver_pool(run.threads) as pool:
+        with solver_pool(self._run.threads) as pool:
             while section := list(islice(iterator, SECTION)):
                 for start, block in _numbered(blocks(section), first_row):
                     yield from self._score_block(block, start, pool)
@@ -213,24 +200,24 @@ class Scorer:
                 if len(section) == SECTION:
                     self.forget()
 
-    def _score_block(
-        self, rows: Sequence[Row], first_row: int, pool: ThreadPoolExecutor | None
-    ) -> list[tuple[Example, ...]]:
+    def _score_block(self, rows: Sequence[Row], first_row: int, pool: Executor | None) -> list[Examples]:
         columns = []
         for label, metric in self.metrics.items():
             pairs = [(row.prediction, getattr(row, self.specs[label].compared_with)) for row in rows]
             columns.append(score_block(metric, pairs, pool, first_row))
         return list(zip(*columns, strict=True))
 
-    def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[tuple[Example, ...]]:
-        from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+    def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[Examples]:
+        from concurrent.futures import Future, ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
 
-        pending: deque[Future[tuple[list[tuple[Example, ...]], list[warnings.WarningMessage]]]] = deque()
+        pending: deque[Future[tuple[list[Examples], list[tuple[type[Warning], str]]]]] = deque()
         with ProcessPoolExecutor(workers, initializer=_begin, initargs=(self,)) as pool:
             try:
                 while True:
-                    for task in islice(tasks, 2 * workers - len(pending)):
-                        pending.append(pool.submit(_score_in_worker, task))
+                    pending.extend(
+                        pool.submit(_score_in_worker, task) for task in islice(tasks, 2 * workers - len(pending))
+                    )
                     if not pending:
                         return
                     examples, caught = pending.popleft().result()
@@ -249,13 +236,10 @@ class Scorer:
         """Forget encoded texts, whose last digits depend on what they were encoded with."""
         VECTORS.clear()
 
-    def collect(self, examples: Sequence[tuple[Example, ...]]) -> dict[str, Result]:
+    def collect(self, examples: Sequence[Examples]) -> dict[str, Result]:
         """Label → result dict, from the examples of all rows."""
-        columns = zip(*examples, strict=True)
-        return {
-            label: collect(metric, column)
-            for (label, metric), column in zip(self.metrics.items(), columns, strict=True)
-        }
+        pairs = zip(self.metrics.items(), zip(*examples, strict=True), strict=True)
+        return {label: collect(metric, column) for (label, metric), column in pairs}
 
 
 class _Column:
@@ -268,13 +252,13 @@ class _Column:
         return (getattr(row, self.name) for row in self.rows)
 
 
-def _numbered(found: Iterable[list[Row]], first_row: int) -> Iterator[tuple[int, list[Row]]]:
-    for rows in found:
+def _numbered(row_blocks: Iterable[list[Row]], first_row: int) -> Iterator[tuple[int, list[Row]]]:
+    for rows in row_blocks:
         yield first_row, rows
         first_row += len(rows)
 
 
-_worker: Scorer | None = None
+_worker: Scorer | None = None  # in a worker process
 
 
 def _begin(scorer: Scorer) -> None:
@@ -297,20 +281,8 @@ def score_many(
 ) -> dict[str, Result]:
     """Several metrics over the same texts; metrics with the same encoder reuse one forward pass per text.
 
-    Parameters
-    ----------
-    metrics : sequence
-        `name`, `name[key=value,…]` or `(name, options)`.
-    predictions : n texts
-    references : n texts, or n lists of texts
-        For metrics that need references.
-    sources : n texts, or n lists of texts
-        For metrics that need source documents.
-
-    Returns
-    -------
-    dict
-        The result of each metric, keyed by the metric as given (by `name` for a pair).
+    Metrics are `name`, `name[key=value,…]` or `(name, options)`; the results are keyed by the string, or by `name` for
+    a pair. Metrics that need references read `references`, those that need source documents `sources`.
     """
     return Scorer(metrics).score(predictions, references, sources=sources)
 
@@ -318,28 +290,28 @@ def score_many(
 @cache
 def metric_function(spec: MetricSpec) -> MetricFunction:
     """`function(predictions, references, **options)` → result, documented by the metric's class and options."""
+    names = "predictions", spec.compared_with
 
     def score(*texts: object, **options: Any) -> dict[str, Any]:
-        arguments = dict(zip(("predictions", spec.compared_with), texts, strict=False))
-        arguments |= {name: options.pop(name) for name in ("predictions", spec.compared_with) if name in options}
+        arguments = dict(zip(names, texts, strict=False))
+        arguments |= {name: options.pop(name) for name in names if name in options}
         if len(arguments) < 2 or len(texts) > 2:
             raise TypeError(f"{spec.name}() takes predictions and {spec.compared_with}, and options by name")
-        scorer = _cached_scorer(spec.name, tuple(options.items())) if _plain(options) else Scorer((spec.name, options))
+        key = tuple((name, value, type(value)) for name, value in options.items())  # True is not 1
+        scorer = _cached_scorer(spec.name, key) if _plain(options) else Scorer((spec.name, options))
         return scorer.score(**arguments)[spec.name]
 
     options, settings = option_rows(spec.options_class), option_rows(RunSettings)
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("predictions", spec.compared_with)
-    ]
-    parameters += [
-        inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default) for row in options + settings
-    ]
     summary, _, rest = inspect.cleandoc(spec.metric_class.__doc__ or "").partition("\n\n")
     lines = [summary, "", "Parameters", "----------", "predictions : n texts"]
     lines += [f"{spec.compared_with} : n texts, or n lists of texts"]
     lines += [f"{row.name} : {row.values}, default {row.default!r}\n    {row.help}" for row in options]
     lines += [", ".join(row.name for row in settings), "    Run settings.", "", rest]
     score.__doc__ = "\n".join(lines)
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    parameters += [
+        inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default) for row in options + settings
+    ]
     score.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     score.__name__ = score.__qualname__ = spec.name
     score.__module__ = "movers"
@@ -355,5 +327,5 @@ def _plain(options: Mapping[str, object]) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _cached_scorer(name: str, options: tuple[tuple[str, object], ...]) -> Scorer:
-    return Scorer((name, dict(options)))
+def _cached_scorer(name: str, options: tuple[tuple[str, object, type], ...]) -> Scorer:
+    return Scorer((name, {option: value for option, value, _ in options}))

@@ -34,16 +34,8 @@ Keys = Literal["words", "tokens"]
 class IdfTable:
     r"""Inverse document frequencies, :math:`idf(k) = \log \frac{N + 1}{df(k) + 1}`; an unseen key has df = 0.
 
-    Parameters
-    ----------
-    frequencies : dict
-        Key (a word or a token id) → number of documents that contain it.
-    documents : int
-        N.
-    keys : {"words", "tokens"}
-        What the keys are.
-    tokenizer : str or None
-        Digest of the tokenizer that the token ids belong to.
+    `frequencies` maps a key (a word, or a token id of the tokenizer with that digest) to the number of documents, out
+    of `documents`, that contain it.
 
     Examples
     --------
@@ -59,9 +51,7 @@ class IdfTable:
 
     def __post_init__(self) -> None:
         if not all(0 <= count <= self.documents for count in self.frequencies.values()):
-            raise InputError(
-                f"IdfTable: expected each key in 0 to {self.documents} documents; masses would be negative"
-            )
+            raise InputError(f"IdfTable: expected each key in 0 to {self.documents} documents")
 
     @classmethod
     def build(
@@ -155,14 +145,8 @@ def idf_tables(
 ) -> tuple[IdfTable, ...]:
     """The IDF tables that the option `idf` stands for: none, one for both sides, or one for each side.
 
-    Parameters
-    ----------
-    idf
-        "corpus": the references of the call, and with `both_sides` a second table of the predictions; "all": one table
-        of predictions and references; a saved table's path; an IdfTable; a pair of them; or None.
-    build : function
-        Texts → a table of the metric's keys.
-    tokenizer : digest of the tokenizer if the keys are its token ids, None if they are words
+    "corpus" are the references of the call, with `both_sides` and a second table of the predictions; "all" is one table
+    of both. `build` makes a table of texts; its keys are token ids of `tokenizer` (a digest) or, if None, words.
     """
     if idf is None:
         return ()
@@ -176,13 +160,15 @@ def idf_tables(
     items = list(idf) if isinstance(idf, tuple | list) else [idf]
     if not 1 <= len(items) <= 2:
         raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(items)} items")
-    tables = [IdfTable.load(item) if isinstance(item, str | Path) else item for item in items]
-    for table in tables:
+    tables: list[IdfTable] = []
+    for item in items:
+        table = IdfTable.load(item) if isinstance(item, str | Path) else item
         if not isinstance(table, IdfTable):
             raise InputError(
-                f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {table!r:.60}"
+                f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {item!r:.60}"
             )
         table.check(metric, "words" if tokenizer is None else "tokens", tokenizer)
+        tables.append(table)
     return tuple(tables)
 
 

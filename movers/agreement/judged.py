@@ -28,7 +28,7 @@ LocatedRecord = tuple[str, Record]  # a row, and its location for error messages
 
 @dataclass(frozen=True)
 class JudgedText:
-    """One judged text; ``fields`` holds everything beyond the four required fields of a row."""
+    """One judged text; ``fields`` holds all other fields of its row."""
 
     id: str
     candidate: str
@@ -56,15 +56,14 @@ class JudgedSet:
         located = list(rows)
         if not located:
             raise InputError(f"{name}: expected at least one judged text, but got none")
-        values: dict[str, list[object]] = {}
+        kinds: dict[str, set[type]] = {}
         for where, row in located:
             scores = row.get("scores")
             if not isinstance(scores, Mapping):
                 raise InputError(f"{where}: scores: expected an object of names and numbers, but got {scores!r:.60}")
             for key, value in scores.items():
-                if value is not None:
-                    values.setdefault(key, []).append(value)
-        texts = {key for key, column in values.items() if all(isinstance(value, str) for value in column)}
+                kinds.setdefault(key, set()).add(type(value))
+        texts = {key for key, types in kinds.items() if str in types <= {str, type(None)}}
         return cls(name, tuple(_judged_text(number, where, row, texts) for number, (where, row) in enumerate(located)))
 
     def __len__(self) -> int:

@@ -1,8 +1,4 @@
-"""Plots: score distributions of bad and good texts, and heat maps of the correlations between metrics.
-
-Every function returns a matplotlib ``Figure`` (no global state, no window); `save_plots` writes them. matplotlib is
-part of the extra ``plots`` and imported only when something is drawn.
-"""
+"""Plots: score distributions of bad and good texts, and heat maps of the correlations between metrics."""
 
 from __future__ import annotations
 
@@ -85,12 +81,7 @@ def _draw_distribution(axis: Axes, place: int, values: Floats, colour: str) -> N
 
 
 def plot_metric_correlations(
-    metrics: Mapping[str, Scores],
-    human: Scores,
-    *,
-    human_name: str,
-    coefficient: Coefficient = "pearson",
-    title: str = "",
+    metrics: Mapping[str, Scores], human: Scores, *, human_name: str, coefficient: Coefficient, title: str = ""
 ) -> Figure:
     """Heat map of the correlations between metrics, and of each with human scores (Zhao et al. 2019, Fig. 3).
 
@@ -126,7 +117,7 @@ def save_plots(
     humans: Mapping[str, Scores],
     *,
     lower_is_better: Collection[str] = (),
-    coefficient: Coefficient = "spearman",
+    coefficient: Coefficient,
     title: str,
 ) -> list[Path]:
     """Write ``distribution_<name>.png`` and ``metrics_<name>.png`` for each human score."""

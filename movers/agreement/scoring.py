@@ -152,19 +152,13 @@ def compare_texts(
         place, row = divmod(error.row, n)
         raise RowError(error.metric, list(systems)[place], row, error.reason) from None
     first, *others = systems
+    resampling = {"n_resamples": n_resamples, "n_exchanges": n_exchanges, "seed": seed}
     rows = []
     for call in calls:
         column = scored[call.label]
         scores = {name: column.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
         for other in others:
-            outcome = compare_systems(
-                scores[first],
-                scores[other],
-                n_resamples=n_resamples,
-                n_exchanges=n_exchanges,
-                confidence=confidence,
-                seed=seed,
-            )
+            outcome = compare_systems(scores[first], scores[other], confidence=confidence, **resampling)
             higher = first if outcome["difference"] > 0 else other
             better = higher if max(outcome["bootstrap_p"], outcome["randomization_p"]) < alpha else None
             names = {"metric": call.label, "a": first, "b": other, "better": better}

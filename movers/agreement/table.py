@@ -95,21 +95,14 @@ def agreement_table(
             # Groups are independent strata with their own random streams, whatever other groups there are.
             stream = [seed, zlib.crc32(group.encode("utf-8"))]
             labels = None if level_labels is None else [level_labels[row] for row in rows]
-            scores = {name: columns[place, rows] for place, name in enumerate(metrics)}
-            agreements = {
-                name: measure(
-                    np.stack([sign * human[rows], column]),
-                    level,
-                    labels,
-                    n_resamples,
-                    confidence,
-                    np.random.default_rng(stream),
-                )
-                for name, column in scores.items()
-            }
+            people, scores = sign * human[rows], dict(zip(metrics, columns[:, rows], strict=False))
+            agreements: Agreements = {}
+            for name, column in scores.items():
+                pair, rng = np.stack([people, column]), np.random.default_rng(stream)
+                agreements[name] = measure(pair, level, labels, n_resamples, confidence, rng)
             tests: Tests = {}
             for a, b in combinations(metrics, 2):
-                paired = Paired.at(np.stack([sign * human[rows], scores[a], scores[b]]), level, labels)
+                paired = Paired.at(np.stack([people, scores[a], scores[b]]), level, labels)
                 tests[a, b] = pairwise_test(paired, tested, n_resamples, np.random.default_rng([*stream, 1]))
             blocks[group] = agreements, tests
         if len(blocks) > 1:
@@ -172,12 +165,8 @@ def _mean_over_groups(
         replicates_of_mean = np.mean(centred, axis=0).clip(-1, 1) if defined else np.empty(0)
         value = float(np.mean([row[name] for row, _ in defined])) if defined else math.nan
         mean |= with_interval(name, value, replicates_of_mean, confidence)
-    skipped = [key for key in parts[0][0] if key.startswith("skipped_")]
-    return (
-        mean
-        | {key: sum(row[key] for row, _ in parts) for key in skipped}
-        | {"skipped_groups": len(parts) - len(defined)}
-    )
+    mean |= {key: sum(row[key] for row, _ in parts) for key in parts[0][0] if key.startswith("skipped_")}
+    return mean | {"skipped_groups": len(parts) - len(defined)}
 
 
 def _centred(replicates: Floats, value: float, rng: np.random.Generator) -> Floats:

@@ -53,7 +53,7 @@ __all__ = ["ASPECTS", "LIKELIHOOD_SCALE", "REPLACED", "Aspects", "measure_aspect
 #: In the order in which results have them.
 ASPECTS = ("faithfulness", "coverage", "fluency")
 #: The power that puts the likelihood on the scale of faithfulness and fluency: with it, the median summary that people
-#: wrote for documents of the training corpora has the same value in both (`benchmarks/quality/likelihood_scale.py`).
+#: wrote for documents of the training corpora has the same value in both (`benchmarks/quality/RESULTS.md`).
 LIKELIHOOD_SCALE = 0.2
 #: Share of faithfulness and fluency in the score whose place the likelihood takes. More of it helps where people judge
 #: the language of copied sentences, and harms where they reward coverage or judge the facts of free wording.

@@ -102,9 +102,7 @@ class SummaryQuality(Metric):
     compared_with = "sources"
 
     @classmethod
-    def build(  # type: ignore[override]
-        cls, name: str, options: QualityOptions, corpus: Corpus | None = None
-    ) -> VectorQuality | CrossQuality:
+    def build(cls, name: str, options: QualityOptions, corpus: Corpus | None = None) -> VectorQuality | CrossQuality:
         model = load_model(options.model)
         config = model.config
         if options.lm is not None and config["head"] != "aspects":

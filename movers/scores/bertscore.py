@@ -35,15 +35,8 @@ from movers.texts import check_language
 from movers.transport import assignment, emd, greedy, unit_rows
 from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
-__all__ = [
-    "BertScoreEmd",
-    "BertScoreHungarian",
-    "BertScoreOptions",
-    "emd_scores",
-    "f1_of",
-    "greedy_scores",
-    "hungarian_scores",
-]
+__all__ = ["BertScoreEmd", "BertScoreHungarian", "BertScoreOptions", "emd_scores", "f1_of", "greedy_scores",
+           "hungarian_scores"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -218,7 +211,7 @@ class BertScore(TokenMetric):
         table = self.idf[0] if self.idf else None
         for index, tokens in self.read_tokens(texts):
             places = tokens.places({}, filters.special_tokens)
-            vectors, special = tokens.vectors[places], tokens.special[places]
+            vectors, special = tokens.vectors[places], tokens.tokens.special[places]
             keys = [tokens.keys[place] for place in places.tolist()] if table else []
             masses = weigh(self.options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
             masses = np.where(special, 0.0, masses)
@@ -226,19 +219,8 @@ class BertScore(TokenMetric):
                 masses = np.where(special, 0.0, 1.0)
                 warn_no_mass(self.name)
             labels, dropped = tokens.labels(places.tolist(), {}) if self.options.return_alignment else ((), ())
-            yield (
-                index,
-                Bag(
-                    texts[index],
-                    unit_rows(vectors),
-                    masses,
-                    labels,
-                    dropped,
-                    unknown=bool(tokens.missing) or bool(tokens.unknown.any()),
-                    cut=tokens.cut,
-                    blank=bool(tokens.special.all()) and not tokens.missing,
-                ),
-            )
+            state = (), tokens.unknown, tokens.cut, tokens.blank
+            yield index, Bag(texts[index], unit_rows(vectors), masses, labels, dropped, *state)
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         similarity = np.asarray(prediction.vectors @ reference.vectors.T, dtype=np.float64)

@@ -129,11 +129,7 @@ def mover_distance(
 ) -> tuple[Plan, Floats]:
     """Eq. 2 on given vectors: the transport plan, whose cost is the distance, and the cost matrix.
 
-    Parameters
-    ----------
-    vectors_a, vectors_b : (m, d) and (n, d)
-    masses_a, masses_b : (m,) and (n,)
-        Non-negative; normalised to sum to 1.
+    Vectors are (m, d) and (n, d); masses (m,) and (n,) are non-negative and are normalised to sum to 1.
 
     Examples
     --------
@@ -354,18 +350,20 @@ class MoverSimilarity(TransportMetric):
         tables = idf_tables(name, options.idf, corpus, lambda texts: IdfTable.build(map(rules.words, texts)))
         encoder = load_encoder(options.model, device=run.device, dtype=run.dtype, progress=run.progress)
         fields: dict[str, object] = {"emb": encoder.identity}
-        encoding = sentences = None
+        encoding = None
+        sentences: ContextualEncoder | None = None
         if isinstance(encoder, StaticEncoder):
             fields["oov"] = options.oov
         else:
             encoding = Encoding(encoder, parse_aggregation(name, options.layer), options)
             fields |= {**encoding.fields(), "context": options.context}
         if isinstance(options, SmsOptions) and options.sentence_encoder is not None:
-            sentences = load_encoder(options.sentence_encoder, device=run.device, dtype=run.dtype)
-            if isinstance(sentences, StaticEncoder):
+            loaded = load_encoder(options.sentence_encoder, device=run.device, dtype=run.dtype)
+            if isinstance(loaded, StaticEncoder):
                 raise InputError(
-                    f"{name}: sentence_encoder: expected a contextual encoder, but {sentences.identity} is static"
+                    f"{name}: sentence_encoder: expected a contextual encoder, but {loaded.identity} is static"
                 )
+            sentences = loaded
         if cls.sentences:
             fields["sentvec"] = "mean" if sentences is None else f"{sentences.identity}-{sentences.dtype}"
         fields |= options.fields()

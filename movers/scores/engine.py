@@ -7,7 +7,7 @@ other texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from movers.errors import InputError, RowError, TextError
@@ -19,7 +19,7 @@ __all__ = ["Pair", "blocks", "score_block"]
 
 Pair = tuple[str, Sequence[str]]  # a prediction and its references (or sources)
 _BLOCK = 1024  # references
-_BLOCK_CHARACTERS = 1 << 19  # bounds the memory of the vectors of a block, unless a single row has more
+_BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block, unless a single row has more
 _CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
 
 
@@ -40,7 +40,7 @@ def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
 
 
 def score_block(
-    metric: Metric, rows: Sequence[Pair], pool: ThreadPoolExecutor | None = None, first_row: int = 0
+    metric: Metric, rows: Sequence[Pair], pool: Executor | None = None, first_row: int = 0
 ) -> list[Example]:
     """Score rows, with a pool in its threads; errors name the row, counted from `first_row`."""
     numbers: dict[str, int] = {}
@@ -66,7 +66,7 @@ def score_block(
 
 
 def _read_and_compare(
-    metric: Metric, texts: list[str], pairs: list[tuple[int, int]], pool: ThreadPoolExecutor | None
+    metric: Metric, texts: list[str], pairs: list[tuple[int, int]], pool: Executor | None
 ) -> tuple[dict[int, Any], dict[tuple[int, int], Comparison | TooLarge]]:
     waiting: dict[int, list[tuple[int, int]]] = {}
     for pair in pairs:

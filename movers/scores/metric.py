@@ -26,29 +26,14 @@ _large = threading.Lock()
 
 
 class Comparison(NamedTuple):
-    """One prediction against one reference.
-
-    Attributes
-    ----------
-    score : float
-    parts : mapping
-        Further numbers of the pair (`precision`, `recall`, `f1`), reduced over references like the score.
-    empty : bool
-        A side has no token at all.
-    unfiltered : bool
-        Filtering left a side without units, so the pair was compared on all its tokens.
-    alignment : dict or None
-        Units, masses and flows, on request.
-    distance : float or None
-        Transport cost; None if a side is empty.
-    """
+    """One prediction against one reference."""
 
     score: float
-    parts: Mapping[str, float] = {}
-    empty: bool = False
-    unfiltered: bool = False
-    alignment: dict[str, object] | None = None
-    distance: float | None = None
+    parts: Mapping[str, float] = {}  # further numbers (`precision`, `recall`, `f1`), reduced like the score
+    empty: bool = False  # a side has no token at all
+    unfiltered: bool = False  # filters left a side without units, so the pair was compared on all its tokens
+    alignment: dict[str, object] | None = None  # units, masses and flows, on request
+    distance: float | None = None  # transport cost; None if a side is empty
 
 
 class Example(NamedTuple):
@@ -100,23 +85,13 @@ class Encoding:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(abc.ABC):
-    """A metric with settled options.
-
-    Attributes
-    ----------
-    name, signature : str
-    options : MetricOptions
-    encoding : Encoding or None
-        Its contextual model, if it has one.
-    baseline : mapping or None
-        Mean scores of unrelated texts (`score` and the parts), for rescaling.
-    """
+    """A metric with settled options."""
 
     name: str
     signature: str
     options: Any
-    encoding: Encoding | None = None
-    baseline: Mapping[str, float] | None = None
+    encoding: Encoding | None = None  # its contextual model, if it has one
+    baseline: Mapping[str, float] | None = None  # mean scores of unrelated texts, for rescaling
 
     options_class: ClassVar[type[MetricOptions]]
     #: What predictions are compared with: `references` or `sources`.
@@ -203,7 +178,7 @@ class TransportMetric(Metric):
     def _whole(self, bag: Bag) -> Bag:
         """All tokens of a text."""
         ((_, whole),) = self.unfiltered.read([bag.text])
-        return whole  # type: ignore[no-any-return]
+        return whole
 
 
 class TooLarge(Exception):

@@ -36,7 +36,7 @@ from movers.errors import InputError
 from movers.scores.bertscore import f1_of, greedy_scores
 from movers.scores.metric import Comparison
 from movers.scores.options import option
-from movers.scores.tokens import Filters, TokenMetric, TokenOptions, Tokens, load_tokens
+from movers.scores.tokens import Filters, TokenMetric, TokenOptions, TokenText, load_tokens
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
@@ -54,21 +54,10 @@ Floats = NDArray[np.float64]
 
 
 def n_grams(vectors: Vectors, weights: Floats, n: int | None, normalize: bool = True) -> tuple[Any, Floats]:
-    """Eq. 1 and 2: vectors and masses (not yet normalised) of the n-grams of k tokens.
+    """Eq. 1 and 2: (k − n + 1, d) vectors and (k − n + 1,) masses, not yet normalised, of the n-grams of k tokens.
 
-    Parameters
-    ----------
-    vectors : (k, d)
-    weights : (k,)
-    n : int or None
-        None, or more than k: the whole text is one n-gram.
-    normalize : bool
-        Scale the vectors to length 1; an n-gram without weight then takes the direction of its unweighted mean.
-        Otherwise the vectors are the weighted sums of Eq. 1.
-
-    Returns
-    -------
-    (k − n + 1, d) vectors and (k − n + 1,) masses.
+    With n None, or more than k, the whole text is one n-gram. With `normalize` vectors are scaled to length 1, and an
+    n-gram without weight takes the direction of its unweighted mean; otherwise they are the weighted sums of Eq. 1.
     """
     size = len(weights) if n is None else min(n, len(weights))
     if size == 1 and normalize:
@@ -91,7 +80,7 @@ def similarity_of(distance: float, kind: Similarity) -> float:
 # ---------------------------------------------------------------------------------------------------------------------
 # Options
 
-# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/agreement/RESULTS.md; others: p-means.
+# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/settings/RESULTS.md; others: p-means.
 _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 
@@ -209,17 +198,13 @@ class MoverScore(TokenMetric):
             bags = [self._bag(tokens, texts[index], table) for table in self.idf or [None]]
             yield index, bags[0]._replace(as_reference=bags[1] if len(bags) > 1 else None)
 
-    def _bag(self, tokens: Tokens, text: str, table: IdfTable | None) -> Bag:
+    def _bag(self, tokens: TokenText, text: str, table: IdfTable | None) -> Bag:
         """The n-grams of the kept tokens."""
         reasons = tokens.reasons(self.filters)
         places = tokens.places(reasons, self.filters.special_tokens)
-        state = {
-            "unknown": bool(tokens.missing) or bool(tokens.unknown.any()),
-            "cut": tokens.cut,
-            "blank": bool(tokens.special.all()) and not tokens.missing,
-        }
+        bag = Bag(text, tokens.vectors[:0], np.zeros(0), unknown=tokens.unknown, cut=tokens.cut, blank=tokens.blank)
         if not len(places):
-            return Bag(text, tokens.vectors[:0], np.zeros(0), **state)  # type: ignore[arg-type]
+            return bag
         vectors = tokens.vectors[places]
         keys = [tokens.keys[place] for place in places.tolist()] if table else []
         weights = weigh(self.options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
@@ -238,7 +223,7 @@ class MoverScore(TokenMetric):
                     Label(" ".join(words[first : first + size]), f"{size}-gram", labels[first].sentence)
                     for first in range(len(grams))
                 )
-        return Bag(text, grams, normalised(self.name, masses), labels, dropped, **state)  # type: ignore[arg-type]
+        return bag._replace(vectors=grams, masses=normalised(self.name, masses), labels=labels, dropped=dropped)
 
     @property
     def unfiltered(self) -> Self:

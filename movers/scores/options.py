@@ -22,19 +22,10 @@ __all__ = ["MetricOptions", "OptionRow", "Options", "PairOptions", "RunSettings"
 def option(
     default: object, help: str, *, values: str | None = None, alias_of: str | None = None, least: int = 1
 ) -> Any:
-    """A field of an options dataclass.
+    """A field of an options dataclass, with one sentence of help.
 
-    Parameters
-    ----------
-    default : default value
-    help : str
-        One sentence.
-    values : str, optional
-        Valid values, if the type of the field does not show them.
-    alias_of : str, optional
-        The option or setting of which this is an alias, for callers of evaluate's bertscore.
-    least : int
-        Minimum of an integer option.
+    `values` describes valid values if the type does not show them, `alias_of` names the option of which this is an
+    alias for callers of evaluate's bertscore, and `least` is the minimum of an integer.
     """
     return field(default=default, metadata={"help": help, "values": values, "alias_of": alias_of, "least": least})
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from movers.bag import Label
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.contextual import Tokens
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.languages import language_warning
@@ -21,7 +22,7 @@ from movers.texts import sentence_spans, token_spans
 from movers.threads import chunks
 from movers.weights import Corpus, IdfTable, idf_tables
 
-__all__ = ["Filters", "TokenMetric", "TokenOptions", "Tokens", "build_idf"]
+__all__ = ["Filters", "TokenMetric", "TokenOptions", "TokenText", "build_idf", "load_tokens"]
 
 _MARKS = regex.compile(r"[\p{P}\p{S}]+")
 _ASCII_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -45,97 +46,82 @@ class TokenOptions(PairOptions):
 
 @dataclass(frozen=True)
 class Filters:
-    """Which tokens are kept.
+    """Which tokens are kept."""
 
-    Parameters
-    ----------
-    stopwords : frozenset of str
-        Lowercased words to drop; decided by the whole word, for all of its subwords.
-    punctuation : True, False or "ascii"
-        Drop tokens that consist of Unicode categories P and S only; "ascii" drops only single ASCII marks.
-    drop_subwords : bool
-        Keep only the first subword of a word.
-    special_tokens : bool
-        Keep the tokenizer's special tokens.
-    """
-
-    stopwords: frozenset[str] = frozenset()
-    punctuation: bool | Literal["ascii"] = False
-    drop_subwords: bool = False
+    stopwords: frozenset[str] = frozenset()  # lowercased; decided by the whole word, for all of its subwords
+    punctuation: bool | Literal["ascii"] = False  # drop Unicode categories P and S; "ascii": single ASCII marks only
+    drop_subwords: bool = False  # keep only the first subword of a word
     special_tokens: bool = True
 
 
-class Tokens(NamedTuple):
-    """A text as n tokens with vectors.
+class TokenText(NamedTuple):
+    """A text as n tokens with (n, d) vectors and n keys for IDF tables (token ids, or words).
 
-    Attributes
-    ----------
-    text : str
-    starts, ends : (n,) character offsets
-    words : (n,) index of the word each token belongs to, −1 for special tokens
-    special : (n,)
-    unknown : (n,) tokens missing from the vocabulary
-    vectors : (n, d)
-    keys : n keys for IDF tables (token ids, or words)
-    cut : bool
-        The text was truncated.
-    missing : spans of words without a vector
+    `missing` are words without a vector, and their offsets.
     """
 
     text: str
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    words: NDArray[np.int64]
-    special: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
+    tokens: Tokens
     vectors: NDArray[np.float32]
     keys: Sequence[Hashable]
     cut: bool = False
     missing: Sequence[tuple[str, int, int]] = ()
 
+    @property
+    def unknown(self) -> bool:
+        """Whether the encoder does not know all words or subwords."""
+        return bool(self.missing) or bool(self.tokens.unknown.any())
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is no token but special ones."""
+        return bool(self.tokens.special.all()) and not self.missing
+
     def reasons(self, filters: Filters) -> dict[int, str]:
         """Place → why the filters drop that token."""
         reasons: dict[int, str] = {}
         if filters.drop_subwords:
-            follows = (self.words[1:] == self.words[:-1]) & ~self.special[1:]
+            follows = (self.tokens.words[1:] == self.tokens.words[:-1]) & ~self.tokens.special[1:]
             reasons = dict.fromkeys((np.flatnonzero(follows) + 1).tolist(), "subword")
         if filters.punctuation is not False or filters.stopwords:
-            for place in np.flatnonzero(~self.special).tolist():
+            for place in np.flatnonzero(~self.tokens.special).tolist():
                 if place not in reasons and (reason := self._reason(place, filters)):
                     reasons[place] = reason
         return reasons
 
     def _reason(self, place: int, filters: Filters) -> str:
-        token = self.text[self.starts[place] : self.ends[place]].strip()
+        token = self.text[self.tokens.starts[place] : self.tokens.ends[place]].strip()
         if filters.punctuation == "ascii":
             if token in _ASCII_MARKS:
                 return "punctuation"
-        elif filters.punctuation and not self.unknown[place] and _MARKS.fullmatch(token):
+        elif filters.punctuation and not self.tokens.unknown[place] and _MARKS.fullmatch(token):
             return "punctuation"  # but not unknown symbols, such as emoji
         return "stop word" if filters.stopwords and self._word(place).lower() in filters.stopwords else ""
 
     def _word(self, place: int) -> str:
         """The whole word of a token: `there` in `thereof` is no stop word."""
-        members = np.flatnonzero(self.words == self.words[place])
-        return self.text[self.starts[members[0]] : self.ends[members[-1]]].strip()
+        members = np.flatnonzero(self.tokens.words == self.tokens.words[place])
+        return self.text[self.tokens.starts[members[0]] : self.tokens.ends[members[-1]]].strip()
 
     def places(self, reasons: dict[int, str], special_tokens: bool) -> NDArray[np.intp]:
         """(k,) places of the kept tokens; none if nothing but special tokens would be left."""
-        keep = ~self.special
+        keep = ~self.tokens.special
         keep[list(reasons)] = False
         if not keep.any():
             return np.zeros(0, np.intp)
-        return np.flatnonzero(keep | self.special if special_tokens else keep)
+        return np.flatnonzero(keep | self.tokens.special if special_tokens else keep)
 
     def labels(self, places: Iterable[int], reasons: dict[int, str]) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
         """Labels of tokens, and of those that were dropped."""
         begins = [begin for begin, _ in sentence_spans(self.text)]
 
         def label(place: int, reason: str = "") -> Label:
-            sentence = _sentence_at(begins, int(self.starts[place]))
-            if self.special[place]:
+            sentence = _sentence_at(begins, int(self.tokens.starts[place]))
+            if self.tokens.special[place]:
                 return Label("[start]" if place == 0 else "[end]", "special", sentence, reason)
-            return Label(self.text[self.starts[place] : self.ends[place]].strip(), "token", sentence, reason)
+            return Label(
+                self.text[self.tokens.starts[place] : self.tokens.ends[place]].strip(), "token", sentence, reason
+            )
 
         dropped = [label(place, reason) for place, reason in sorted(reasons.items())]
         dropped += [Label(word, "token", _sentence_at(begins, start), "no vector") for word, start, _ in self.missing]
@@ -158,7 +144,7 @@ class TokenMetric(TransportMetric):
     def tables(self) -> tuple[IdfTable, ...]:
         return self.idf
 
-    def read_tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
+    def read_tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Yield each text as soon as it is ready, in any order."""
         language_warning(self.name, self.encoder, texts, self.options.language)
         if isinstance(self.encoder, StaticEncoder):
@@ -166,8 +152,7 @@ class TokenMetric(TransportMetric):
             return
         assert self.encoding is not None
         for index, (tokens, vectors, cut) in self.encoding(texts):
-            ids, *columns = tokens
-            yield index, Tokens(texts[index], *columns, vectors, ids.tolist(), cut)
+            yield index, TokenText(texts[index], tokens, vectors, tokens.ids.tolist(), cut)
 
 
 def load_tokens(
@@ -192,18 +177,18 @@ def _lower(text: str) -> list[tuple[str, int, int]]:
     return [(word.lower(), start, end) for word, start, end in token_spans(text)]
 
 
-def _static_tokens(encoder: StaticEncoder, texts: Sequence[str]) -> Iterator[Tokens]:
+def _static_tokens(encoder: StaticEncoder, texts: Sequence[str]) -> Iterator[TokenText]:
     documents = [_lower(text) for text in texts]
     vocabulary = list(dict.fromkeys(word for spans in documents for word, _, _ in spans))
     table, known = known_vectors(encoder, vocabulary)
     rows = {word: row for row, word in enumerate(vocabulary) if known[row]}
     for text, spans in zip(texts, documents, strict=True):
-        keys = [span[0] for span in spans if span[0] in rows]
-        offsets = np.array([span[1:] for span in spans if span[0] in rows], dtype=np.int64).reshape(-1, 2)
-        none = np.zeros(len(keys), dtype=bool)
-        vectors = table[[rows[word] for word in keys]]
+        keys = [word for word, _, _ in spans if word in rows]
+        starts, ends = np.array([span[1:] for span in spans if span[0] in rows], dtype=np.int64).reshape(-1, 2).T
+        numbers, none = np.arange(len(keys)), np.zeros(len(keys), dtype=bool)
+        tokens = Tokens(numbers, starts, ends, numbers, none, none)
         missing = [span for span in spans if span[0] not in rows]
-        yield Tokens(text, *offsets.T, np.arange(len(keys)), none, none, vectors, keys, missing=missing)
+        yield TokenText(text, tokens, table[[rows[word] for word in keys]], keys, missing=missing)
 
 
 def build_idf(encoder: Encoder, texts: Iterable[str]) -> IdfTable:

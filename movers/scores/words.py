@@ -30,29 +30,16 @@ _LONGEST_TOKEN = 40  # characters; without spaces between words, tokens are whol
 
 
 class Words(NamedTuple):
-    """The n words of a text that the rules keep and that have a vector, in text order.
-
-    Attributes
-    ----------
-    text : str
-    rows : n rows of `table`; equal rows are the same word type
-    table : (N, d) vectors
-    names : N words
-    sentences : n indices of the sentence in which each begins; all 0 unless the reader splits sentences
-    spans : (start, end) of every sentence
-    missing : rows of words without a vector, if such words are kept
-    dropped : words that were filtered out, for alignments only
-    unknown, cut, blank : see `Bag`
-    """
+    """The n words of a text that the rules keep and that have a vector, in text order."""
 
     text: str
-    rows: list[int]
-    table: Vectors
-    names: Sequence[str]
-    sentences: list[int]
-    spans: list[tuple[int, int]]
-    missing: frozenset[int] = frozenset()
-    dropped: tuple[Label, ...] = ()
+    rows: list[int]  # n rows of the table; equal rows are the same word type
+    table: Vectors  # (N, d)
+    names: Sequence[str]  # the N words of the table
+    sentences: list[int]  # n indices of the sentence in which each begins; all 0 unless the reader splits sentences
+    spans: list[tuple[int, int]]  # start and end of every sentence
+    missing: frozenset[int] = frozenset()  # rows of words without a vector, if such words are kept
+    dropped: tuple[Label, ...] = ()  # what was filtered out, for alignments only
     unknown: bool = False
     cut: bool = False
     blank: bool = False
@@ -102,6 +89,11 @@ class _Vocabulary:
             for n, tokens in enumerate(written)
         ]
 
+    def rows(self, words: list[str]) -> list[int]:
+        """Rows of words that the rules keep."""
+        self._learn(words)
+        return [*map(self.row_of.__getitem__, words)]
+
     def _words(self, text: str) -> list[str]:
         judged = (self.rules.judge(piece) for piece in split_pieces(text) if is_visible(piece))
         return [word for word, reason in judged if not reason]
@@ -130,32 +122,39 @@ _vocabulary = lru_cache(maxsize=4)(_Vocabulary)
 
 @dataclass(frozen=True)
 class StaticReader:
-    """Reads texts with a static encoder.
-
-    Parameters
-    ----------
-    keep_unknown : keep words without a vector, at the origin
-    split : tell the sentence of each word
-    labelled : tell what was dropped
-    """
+    """Reads texts with a static encoder."""
 
     encoder: StaticEncoder
     rules: WordRules
-    keep_unknown: bool
-    split: bool
-    labelled: bool
+    keep_unknown: bool  # keep words without a vector, at the origin
+    split: bool  # tell the sentence of each word
+    labelled: bool  # tell what was dropped
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Words]]:
         spans = [sentence_spans(text, self.rules.lang) if self.split else [(0, len(text))] for text in texts]
-        vocabulary = _vocabulary(self.encoder, self.rules, self.keep_unknown)
+        vocabulary = _vocabulary(self.encoder, self.rules, self.keep_unknown)  # type: ignore[arg-type]
         with vocabulary.lock:
             if self.split:
-                parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
-                rows_of = iter(vocabulary.read(parts))
-                rows = [[next(rows_of) for _ in own] for own in spans]
+                rows = self._rows_by_sentence(vocabulary, texts, spans)
             else:
                 rows = [[own] for own in vocabulary.read(texts)]
             return enumerate([self._words(vocabulary, *each) for each in zip(texts, rows, spans, strict=True)])
+
+    def _rows_by_sentence(
+        self, vocabulary: _Vocabulary, texts: Sequence[str], spans: list[list[tuple[int, int]]]
+    ) -> list[list[list[int]]]:
+        parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
+        part_rows = iter(vocabulary.read(parts))
+        rows = [[next(part_rows) for _ in own] for own in spans]
+        for index, text in enumerate(texts):
+            starts = [begin for begin, _ in spans[index]]
+            if any(not text[start - 1].isspace() for start in starts[1:]):  # inside "end.Next", which is one word
+                words: list[list[str]] = [[] for _ in starts]
+                for word, start, _, reason in self.rules.spans(text):
+                    if not reason:
+                        words[_sentence_at(starts, start)].append(word)
+                rows[index] = [vocabulary.rows(sentence) for sentence in words]
+        return rows
 
     def _words(self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]) -> Words:
         every = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
