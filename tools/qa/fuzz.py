@@ -28,7 +28,7 @@ from movers.errors import InputError
 from movers.registry import METRICS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-import strange  # noqa: E402
+import strange  # type: ignore[import-not-found]  # noqa: E402
 
 STATIC, CONTEXTUAL = ("wms", "sms", "swms"), ("moverscore", "bertscore_hungarian", "bertscore_emd")
 OUTCOMES = ("scored", "refused", "wrong")
