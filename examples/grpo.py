@@ -41,7 +41,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     if arguments.model is None:
-        from movers.encoders.wheels import smollm2_folder
+        from movers.quality.lm import smollm2_folder
 
         arguments.model = str(smollm2_folder())
     prompts = [[{"role": "user", "content": f"Write one sentence about: {words}."}] for words in FACTS]

@@ -49,28 +49,9 @@ _HOMES = {
     "score_many": "movers.scorer",
 }
 _MODULES = ("engines", "hooks", "rewards")
-__all__ = [
-    "IdfTable",
-    "InputError",
-    "Scorer",
-    "__version__",
-    "bertscore_emd",
-    "bertscore_hungarian",
-    "bertscore_tensors",
-    "engines",
-    "explain",
-    "hooks",
-    "load_encoder",
-    "module_path",
-    "mover_distance",
-    "moverscore",
-    "reference_free_summary_quality",
-    "rewards",
-    "score_many",
-    "sms",
-    "swms",
-    "wms",
-]
+__all__ = ["IdfTable", "InputError", "Scorer", "__version__", "bertscore_emd", "bertscore_hungarian",
+           "bertscore_tensors", "engines", "explain", "hooks", "load_encoder", "module_path", "mover_distance",
+           "moverscore", "reference_free_summary_quality", "rewards", "score_many", "sms", "swms", "wms"]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

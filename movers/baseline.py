@@ -15,7 +15,7 @@ from movers.errors import InputError, RowError
 from movers.inputs import check_positive
 from movers.io import write_file
 from movers.registry import find_metric
-from movers.scores.rescaling import BASELINE_FORMAT
+from movers.scores.unrelated import BASELINE_FORMAT
 from movers.signature import short_digest
 
 __all__ = ["compute_baseline", "save_baseline"]

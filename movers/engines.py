@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from movers.errors import InputError
-from movers.inputs import check_choice, check_positive, check_text_groups, check_texts
+from movers.inputs import check_choice, check_text_groups, check_texts
 from movers.registry import MetricWithOptions
 from movers.scorer import SECTION, Example, Row, Scorer
 
@@ -54,9 +54,9 @@ def score_dataset(
 
     Each metric adds a column, named as the metric is written, and one per further number (`bertscore_emd_precision`).
     `predictions`, `references` and `sources` name columns of texts; the latter two may hold lists. `address` is that of
-    a running Ray cluster ("auto", "10.0.0.1:6379"); by default the one in `RAY_ADDRESS` or on this machine, else one is
-    started. Its actors, at most `concurrency`, each with `num_cpus` processors and `num_gpus` GPUs (by default one
-    where the cluster has any), score `batch_size` rows at a time. `options` are those of all metrics.
+    a running Ray cluster, by default the one in `RAY_ADDRESS` or on this machine, else one is started. Its actors, at
+    most `concurrency`, each with `num_cpus` processors and `num_gpus` GPUs (by default one where the cluster has any),
+    score `batch_size` rows at a time. `options` are those of all metrics.
 
     >>> from datasets import Dataset
     >>> rows = {"prediction": ["Snow melts.", "Snow falls."], "reference": ["Snow melts.", "It is snowing."]}
@@ -70,7 +70,6 @@ def score_dataset(
     if not isinstance(dataset, Dataset) or not len(dataset):
         raise InputError(f"score_dataset: dataset: expected a datasets.Dataset with rows, but got {dataset!r:.60}")
     check_choice("score_dataset", "engine", engine, ["local", "ray"])
-    check_positive("score_dataset", "batch_size", batch_size, none_allowed=False)
     threads = {"threads": max(1, int(num_cpus))} if engine == "ray" else {}
     scorer = Scorer(metrics, **{**threads, **options, "progress": False})
     columns = {"predictions": predictions, "references": references, "sources": sources}
@@ -95,7 +94,7 @@ def score_dataset(
         for first_row in range(0, len(texts), SECTION):
             yield from read(texts[first_row : first_row + SECTION], first_row)
 
-    scorer = scorer.prepare(read_all()) if scorer.needs_corpus else scorer
+    scorer = scorer.prepare(list(read_all())) if scorer.needs_corpus else scorer  # they are read more than once
     cluster = Cluster(address, concurrency, num_cpus, num_gpus)
     on_cluster = score_rows(scorer, read_all(), cluster, batch_size=batch_size) if engine == "ray" else None
     examples: list[tuple[Example, ...]] = []
@@ -114,9 +113,10 @@ def score_dataset(
     # `score_batch` holds models, which datasets cannot hash.
     uncached = {"keep_in_memory": True, "new_fingerprint": Hasher.hash([texts._fingerprint, scorer.signatures])}
     scores = texts.map(score_batch, True, batched=True, batch_size=batch_size, remove_columns=names, **uncached)
-    results = {}
-    for label, result in scorer.collect(examples).items():
-        results[label] = {key: value for key, value in result.items() if not isinstance(value, list)}
+    results = {
+        label: {key: value for key, value in result.items() if not isinstance(value, list)}
+        for label, result in scorer.collect(examples).items()
+    }
     return ScoredDataset(concatenate_datasets([dataset, scores], axis=1), results)
 
 

@@ -25,7 +25,12 @@ def compute_metrics(
     *,
     postprocess: Callable[[str], str] = str.strip,
 ) -> ComputeMetrics:
-    """A function for `Trainer(compute_metrics=…)` that decodes and scores.
+    """A function for `Trainer(compute_metrics=…)` that decodes and scores: `(eval_prediction) → {name: score, …}`.
+
+    Metrics that return precision and recall add `name_precision` and `name_recall`. Predictions may be token ids (with
+    `predict_with_generate=True`) or logits, whose argmax is decoded; −100 stands for padding. With
+    `batch_eval_metrics=True` Trainer calls it batch by batch, and the last call returns the scores. Reference-free
+    metrics read the source documents from `include_for_metrics=["inputs"]`.
 
     Parameters
     ----------
@@ -36,30 +41,13 @@ def compute_metrics(
         models are loaded once, at the first evaluation.
     postprocess : function
         Applied to every decoded text.
-
-    Returns
-    -------
-    ComputeMetrics
-        `(eval_prediction) → {name: score, …}`, Python floats only; Trainer prefixes the names with `eval_`. Metrics
-        that return precision and recall add `name_precision` and `name_recall`. With `batch_eval_metrics=True` Trainer
-        calls it batch by batch with `compute_result`, and the last call returns the scores. Reference-free metrics read
-        the source documents from `include_for_metrics=["inputs"]`.
-
-    Notes
-    -----
-    −100 stands for padding in labels and predictions and is never decoded. Predictions may be token ids (with
-    `predict_with_generate=True`) or logits, whose argmax is decoded.
     """
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {metrics!r:.60}")
-    if not hasattr(tokenizer, "batch_decode"):
-        kind = type(tokenizer).__name__
-        raise InputError(f"compute_metrics: tokenizer: expected one with batch_decode, but got {kind}")
     parsed = [parse_metric(item) for item in metrics]
     names = [spec.name for spec, _ in parsed]
     if not names or len(set(names)) < len(names):
-        listed = ", ".join(names) or "none"
-        raise InputError(f"compute_metrics: metrics: expected each metric once, but got {listed}")
+        raise InputError(f"compute_metrics: metrics: expected each metric once, but got {', '.join(names) or 'none'}")
     for spec, options in parsed:
         spec.parse(options)  # fail now, not after an epoch
     return ComputeMetrics(tokenizer, parsed, postprocess)
@@ -96,32 +84,25 @@ class ComputeMetrics:
         values: dict[str, float] = {}
         for name, result in self.scorer.score(**complete).items():
             values[name] = float(result["score"])
-            values |= {
-                f"{name}_{part}": float(np.mean(result[part])) for part in ("precision", "recall") if part in result
-            }
+            parts = [part for part in ("precision", "recall") if part in result]
+            values |= {f"{name}_{part}": float(np.mean(result[part])) for part in parts}
         return values
 
     def _checked(self, what: str, ids: np.ndarray) -> np.ndarray:
-        """Raise on ids unknown to the tokenizer, which would silently be left out.
-
-        Predictions are not checked: many models have more outputs than their tokenizer has tokens.
-        """
+        """Raise on ids unknown to the tokenizer; many models predict more ids than that, but labels have none."""
         try:
             known = len(self.tokenizer)
         except TypeError:  # a processor
             return ids
         if ids.size and np.issubdtype(ids.dtype, np.number) and ids.max() >= known:
-            raise InputError(
-                f"compute_metrics: tokenizer: expected the tokenizer that made the {what}, but they have the id "
-                f"{int(ids.max()):,}, and it has {known:,} tokens"
-            )
+            got = f"they have the id {int(ids.max()):,}, and it has {known:,} tokens"
+            raise InputError(f"compute_metrics: tokenizer: expected the tokenizer that made the {what}, but {got}")
         return ids
 
     def _decode(self, ids: np.ndarray) -> list[str]:
-        if ids.ndim != 2:
-            raise InputError(f"compute_metrics: expected token ids (rows, tokens), but got shape {ids.shape}")
-        if not np.issubdtype(ids.dtype, np.integer) and ids.size:
-            raise InputError(f"compute_metrics: expected token ids (whole numbers), but got dtype {ids.dtype}")
+        if ids.ndim != 2 or not (np.issubdtype(ids.dtype, np.integer) or not ids.size):
+            got = f"shape {ids.shape} and dtype {ids.dtype}"
+            raise InputError(f"compute_metrics: expected token ids, whole numbers (rows, tokens), but got {got}")
         padding = getattr(self.tokenizer, "pad_token_id", None) or 0
         decoded = self.tokenizer.batch_decode(np.where(ids < 0, padding, ids), skip_special_tokens=True)
         return [self.postprocess(text) for text in decoded]

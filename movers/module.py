@@ -45,8 +45,8 @@ def text_metric_info(name: str, description: str, citation: str, inputs: str, ur
 class TextMetric(evaluate.Metric, abc.ABC):
     """Base of the modules; abstract, because evaluate's loader would instantiate it instead of the module's class.
 
-    A module names its class after its folder (`BertscoreEmd` for `bertscore_emd`) and lists all options of its metric
-    in `_compute`, which calls `score`. Options given to `evaluate.load` are the defaults of every later `compute`.
+    A module names its class after its folder (`BertscoreEmd` for `bertscore_emd`) and all options in `_compute`, which
+    calls `score`. Options given to `evaluate.load` are the defaults of every later `compute`.
     """
 
     data: datasets.Dataset | None  # set by evaluate during `compute`
@@ -54,27 +54,24 @@ class TextMetric(evaluate.Metric, abc.ABC):
     def __init__(self, config_name: str | None = None, **settings: object) -> None:
         super().__init__(config_name=config_name, **{key: settings[key] for key in _SETTINGS & settings.keys()})
         if config_name not in (None, "default"):
-            raise InputError(
-                f"{self.name}: config_name: expected none, but got {config_name!r}; "
-                "options have names: evaluate.load(path, model=…)"
-            )
+            raise InputError(f"{self.name}: config_name: expected none, but got {config_name!r}; options have names")
         self.load_options = {key: value for key, value in settings.items() if key not in _SETTINGS}
         self.spec.parse(self.load_options)
+        self._passed = list(self.load_options)
         self._scorer: tuple[object, Scorer] | None = None  # with the options it was built for
 
     @abc.abstractmethod
-    def _info(self) -> evaluate.MetricInfo:
-        """The result of `text_metric_info`."""
+    def _info(self) -> evaluate.MetricInfo: ...
 
     @property
     def spec(self) -> MetricSpec:
-        """The metric that this module computes."""
         return find_metric(self.name)
 
     def score(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Score the `locals()` of `_compute`: rows and options."""
-        options = {key: value for key, value in arguments.items() if key != "self"}
-        texts = {key: options.pop(key) for key in ("predictions", self.spec.compared_with)}
+        """Score the `locals()` of `_compute`."""
+        # Not the defaults among them, which would override a preset.
+        options = {key: arguments[key] for key in self._passed}
+        texts = {key: arguments[key] for key in ("predictions", self.spec.compared_with)}
         parsed = self.spec.parse(options)
         if self._scorer is None or self._scorer[0] != parsed:
             self._scorer = parsed, Scorer((self.name, options))
@@ -90,20 +87,19 @@ class TextMetric(evaluate.Metric, abc.ABC):
         rows = self._name_inputs(predictions, references, named)
         options = {**self.load_options, **kwargs}
         self.spec.parse(options)
+        self._passed = list(options)
         added = len(self)
         if any(texts is not None for texts in rows.values()):
             self.add_batch(**rows)
         elif not added:
-            raise InputError(
-                f"{self.name}: predictions and {compared_with}: expected at least one row, but got none; "
-                "pass them here, or call add or add_batch before"
-            )
+            expected = f"expected at least one row, but got none; pass {compared_with} here or to add_batch"
+            raise InputError(f"{self.name}: predictions and {compared_with}: {expected}")
         try:
             result = super().compute(**options)
         except BaseException:
             self._give_back(added)
             raise
-        self._forget_locks()
+        self.filelocks = self.file_paths = self.rendez_vous_lock = None  # released
         return result
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
@@ -118,20 +114,16 @@ class TextMetric(evaluate.Metric, abc.ABC):
         self._store({key: [text] for key, text in row.items()}, first_row=len(self))
 
     def _name_inputs(self, predictions: object, references: object, others: Mapping[str, object]) -> dict[str, object]:
-        """Predictions and references (or sources) by name; anything else is an error."""
         compared_with = self.spec.compared_with
         inputs = {"predictions": predictions, "references": references, **others}
         if compared_with != "references" and references is None:
             del inputs["references"]  # evaluate.combine passes it to every module
-        unknown = [key for key in inputs if key not in ("predictions", compared_with)]
-        if unknown:
-            hint = "" if unknown == ["references"] else "; options go to evaluate.load or compute"
-            names = ", ".join(unknown)
-            raise InputError(f"{self.name}: expected predictions and {compared_with}, but got {names}{hint}")
+        if unknown := ", ".join(key for key in inputs if key not in ("predictions", compared_with)):
+            hint = "" if unknown == "references" else "; options go to evaluate.load or compute"
+            raise InputError(f"{self.name}: expected predictions and {compared_with}, but got {unknown}{hint}")
         return {"predictions": predictions, compared_with: inputs.get(compared_with)}
 
     def _store(self, rows: Mapping[str, object], first_row: int = 0) -> None:
-        """Validate and store rows, with references as lists."""
         compared_with = self.spec.compared_with
         texts, groups = check_pairs(self.name, rows["predictions"], rows[compared_with], compared_with, first_row)
         if self.writer is not None:
@@ -139,22 +131,16 @@ class TextMetric(evaluate.Metric, abc.ABC):
         super().add_batch(predictions=texts, **{compared_with: groups})
 
     def _give_back(self, added: int) -> None:
-        """After a failed computation, release files and locks and restore the rows added before the call.
-
-        With several processes rows cannot be restored and have to be added again.
-        """
+        """After a failed computation, release files and locks and restore the rows added before (of one process)."""
         rows = self.data[:added] if added and self.data is not None and self.num_process == 1 else None
         files: list[tuple[Any, str]] = list(zip(self.filelocks or [], self.file_paths or [], strict=True))
         self.data = self.writer = self.buf_writer = None
         for lock, path in files:
             os.remove(path)
             lock.release()
-        self._forget_locks()
+        self.filelocks = self.file_paths = self.rendez_vous_lock = None
         if rows is not None:
             super().add_batch(**rows)
-
-    def _forget_locks(self) -> None:
-        self.filelocks = self.file_paths = self.rendez_vous_lock = None  # released
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_scorer": None}  # models are loaded again

@@ -187,7 +187,7 @@ class Scorer:
         workers = self._run.workers or 1
         if total is not None:
             workers = min(workers, (total - first_row) // _LEAST_BLOCK)
-        if workers > 1 and all(metric.in_processes for metric in self.metrics.values()):
+        if workers > 1 and all(metric.in_processes for metric in self.metrics.values()) and _may_have_children():
             size = 1024 if total is None else min(1024, max(_LEAST_BLOCK, total // (4 * workers)))
             yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
             return
@@ -256,6 +256,12 @@ def _numbered(row_blocks: Iterable[list[Row]], first_row: int) -> Iterator[tuple
     for rows in row_blocks:
         yield first_row, rows
         first_row += len(rows)
+
+
+def _may_have_children() -> bool:
+    from multiprocessing import current_process
+
+    return not current_process().daemon
 
 
 _worker: Scorer | None = None  # in a worker process

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from html import escape
@@ -21,7 +21,7 @@ from gradio.exceptions import InvalidPathError
 
 from movers.errors import InputError, RowError
 from movers.inputs import check_text
-from movers.io import Table, TextGroups, Texts, csv_row
+from movers.io import Table, Texts, csv_row
 from movers.pictures import Explainer, Explanation
 from movers.pictures.explain import FLAGS, about, shorten
 from movers.pictures.html import frame, histogram, pictures
@@ -140,15 +140,14 @@ def score_pair(metric: str, prediction: object, references: object, options: obj
         got = len(references) if isinstance(references, list) else type(references).__name__
         raise InputError(f"{metric}: {spec.compared_with}: expected a list of 1 to {REFERENCES} texts, but got {got}")
     for index, text in enumerate([prediction, *references]):
-        argument, number = ("predictions", index) if index == 0 else (spec.compared_with, index - 1)
+        place = f"{spec.compared_with}[{index - 1}]" if index else "predictions[0]"
         if not isinstance(text, str):  # without its value: gradio may have put a path into it
-            raise InputError(f"{metric}: {argument}[{number}]: expected a text, but got {type(text).__name__}")
-        _check_length(f"{metric}: {argument}[{number}]", check_text(metric, argument, str(number), text))
+            raise InputError(f"{metric}: {place}: expected a text, but got {type(text).__name__}")
+        _check_length(f"{metric}: {place}", check_text(metric, place[:-3], place[-2], text))
     compared = [text for text in references if text.strip()] or references[:1]
     row = Row(str(prediction), **{spec.compared_with: compared})
-    if chosen.get("idf") == "corpus":
-        return Explainer(metric, chosen, [row]).explain([row])[0]
-    return _explainer(metric, tuple(chosen.items())).explain([row])[0]
+    explainer = Explainer(metric, chosen, [row]) if "idf" in chosen else _explainer(metric, tuple(chosen.items()))
+    return explainer.explain([row])[0]
 
 
 class ScoredFile(NamedTuple):
@@ -168,7 +167,7 @@ def score_file(
     options: object,
     prediction_column: str = "",
     other_column: str = "",
-    progress: Callable[[tuple[int, int]], object] | None = None,
+    progress: Callable[[tuple[int, int]], object] = lambda done: None,
 ) -> ScoredFile:
     """Score an uploaded file; columns are found by their usual names unless they are named."""
     chosen = chosen_options(metric, options)
@@ -181,8 +180,7 @@ def score_file(
     try:
         for (example,) in scorer.stream(rows, total=len(rows)):
             examples.append(example)
-            if progress is not None and len(examples) % 50 == 0:
-                progress((len(examples), len(rows)))
+            progress((len(examples), len(rows)))
     except RowError as error:
         raise error.at(f"file: row {error.row + 1}") from None
     scores, parts = [example.score for example in examples], list(examples[0].parts)
@@ -213,22 +211,18 @@ def _read_rows(spec: MetricSpec, path: str, prediction_column: str, other_column
     if Path(path).suffix.lower() not in FORMATS or content.startswith(b"\x1f\x8b"):
         raise InputError("file: expected JSONL, JSON, CSV or TSV with columns, uncompressed, but got another format")
     table = Table(path)
-    predictions = list(_limited(Texts(table, "predictions", prediction_column or None)))
-    others = list(_limited(TextGroups([Texts(table, spec.compared_with, other_column or None)])))
-    if not predictions:
-        raise InputError("file: expected at least one row, but got none")
-    rows = list(zip(predictions, others, strict=True))
-    for number, (prediction, group) in enumerate(rows, 1):
-        for text in (prediction, *group):
-            _check_length(f"file: row {number}", text)
-    return [Row(prediction, **{spec.compared_with: group}) for prediction, group in rows]
-
-
-def _limited(rows: Iterable[Any]) -> Iterator[Any]:
-    for number, row in enumerate(rows, 1):
+    predictions = Texts(table, "predictions", prediction_column or None)
+    others = Texts(table, spec.compared_with, other_column or None).groups()
+    rows = []
+    for number, (prediction, group) in enumerate(zip(predictions, others, strict=True), 1):
         if number > FILE_ROWS:
             raise InputError(f"file: expected at most {FILE_ROWS:,} rows, but got more")
-        yield row
+        for text in (prediction, *group):
+            _check_length(f"file: row {number}", text)
+        rows.append(Row(prediction, **{spec.compared_with: group}))
+    if not rows:
+        raise InputError("file: expected at least one row, but got none")
+    return rows
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
@@ -270,29 +264,23 @@ def _has_address(value: object) -> bool:
 
 def metric_page(name: str) -> gradio.Blocks:
     """The page of one metric; `launch(metric_page("wms"))` serves it."""
-    spec = find_metric(name)
-    with _Page(title=spec.title, **_PRIVATE) as page:
-        _add_metric(page, spec, "#", scored=True)
-    return page
+    return all_metrics_page([name])
 
 
 def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
     """The page of several metrics, of which one is shown at a time; all metrics by default."""
     specs = [find_metric(name) for name in names or METRICS]
     with _Page(title="movers", **_PRIVATE) as page:
-        gradio.Markdown("# movers\n\nText-generation metrics based on embeddings and optimal transport.")
-        choice = gradio.Radio([(spec.title, spec.name) for spec in specs], value=specs[0].name, label="Metric")
+        choices = [(spec.title, spec.name) for spec in specs]
+        choice = gradio.Radio(choices, value=specs[0].name, label="Metric", visible=len(specs) > 1)
         columns = []
         for spec in specs:
             with gradio.Column(visible=spec is specs[0]) as column:
-                _add_metric(page, spec, "##", scored=spec is specs[0])
+                _add_metric(page, spec, scored=spec is specs[0])
             columns.append(column)
+        quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         choice.change(
-            lambda name: [gradio.Column(visible=name == spec.name) for spec in specs],
-            choice,
-            columns,
-            api_visibility="private",
-            show_progress="hidden",
+            lambda name: [gradio.Column(visible=name == spec.name) for spec in specs], choice, columns, **quiet
         )
     return page
 
@@ -304,33 +292,30 @@ def launch(page: gradio.Blocks, **options: Any) -> None:
         "max_file_size": FILE_BYTES,
         "css": resources.files("movers").joinpath("data", "page.css").read_text(encoding="utf-8"),
         "head": _HEAD,
-        "theme": gradio.themes.Default(
-            primary_hue="blue", font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
-        ),
+        # Its own fonts would be loaded from elsewhere.
+        "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         "footer_links": ["api"],
         "run_history": False,
         "ssr_mode": False,
         "pwa": False,
         "enable_monitoring": False,
-        "state_session_capacity": 200,
     }
     page.queue(max_size=WAITING)
     page.launch(**{**settings, **options})
 
 
-def _add_metric(page: gradio.Blocks, spec: MetricSpec, level: str, scored: bool) -> None:
+def _add_metric(page: gradio.Blocks, spec: MetricSpec, scored: bool) -> None:
     """Add the tabs of a metric to the page under construction; `scored` shows a result before the first click."""
     facts = about(spec.name)
     paper = f" [{facts['paper']}](https://doi.org/{facts['doi']})" if facts["doi"] else ""
-    gradio.Markdown(f"{level} {spec.title}\n\n{facts['about'] or spec.summary}{paper}")
+    gradio.Markdown(f"# {spec.title}\n\n{facts['about'] or spec.summary}{paper}")
     with gradio.Tabs():
         with gradio.Tab("A pair"):
             options = _add_pair_tab(page, spec, facts["examples"], scored)
         with gradio.Tab("A file"):
             _add_file_tab(spec, options)
-        with gradio.Tab("API"):
-            gradio.Markdown(_api_text(spec))
 
+    # The endpoint for programs.
     def answer(prediction: str, references: list[str], options: dict[str, object] | None = None) -> dict[str, Any]:
         try:
             explanation = score_pair(spec.name, prediction, references, options or {})
@@ -359,8 +344,6 @@ def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequ
             texts.append(gradio.Textbox(label=other, value=reference, lines=5))
             with gradio.Accordion(f"More {other.lower()}s", open=False):
                 texts += [gradio.Textbox(label=f"{other} {number}", lines=2) for number in range(2, REFERENCES + 1)]
-    if examples:
-        gradio.Markdown("Examples")
     with gradio.Row():
         buttons = [gradio.Button(label, size="sm", min_width=220) for label, _, _ in examples]
     options: list[Any] = []
@@ -409,12 +392,7 @@ def _alert(error: InputError) -> str:
 
 
 def _numbers(explanation: Explanation) -> str:
-    """The score in large type, and the paper's number where the score is another."""
     numbers = {"score": explanation.score, **explanation.numbers}
-    if "f1" in numbers:
-        numbers["in the paper: F1"] = numbers.pop("f1")
-    if explanation.metric in ("wms", "sms", "swms") and "distance" in numbers:
-        numbers["in the paper: exp(−distance)"] = math.exp(-numbers["distance"])
     items = (f"<li><b>{value:.4g}</b> <span>{escape(name)}</span></li>" for name, value in numbers.items())
     return f'<ul class="movers-numbers">{"".join(items)}</ul>'
 
@@ -471,29 +449,3 @@ def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
         )
 
     button.click(show, [file, *columns, *options], outputs, api_visibility="private", **_FILES)
-
-
-def _api_text(spec: MetricSpec) -> str:
-    """How programs call the page."""
-    others = "documents" if spec.compared_with == "sources" else "references"
-    rows = "\n".join(
-        f"| `{row.name}` | {', '.join(f'`{choice}`' for choice in row.choices)} | `{row.default}` | {row.help} |"
-        for row in form_rows(spec.name)
-    )
-    return f"""
-Every metric is an endpoint: the prediction, a list of 1 to {REFERENCES} {others} (texts of at most {CHARACTERS:,}
-characters), and the options that differ from their defaults. The answer has the score, its signature and the flows of
-the best alignment.
-
-```python
-from gradio_client import Client
-
-client = Client("http://127.0.0.1:7860")  # or "organisation/{spec.name}" for a Space
-result = client.predict("Snow is sold online.", ["A man sells snow."], {{}}, api_name="/{spec.name}")
-print(result["score"], result["signature"])
-```
-
-| option | values | default | meaning |
-|---|---|---|---|
-{rows}
-"""

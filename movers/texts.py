@@ -23,48 +23,28 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
-__all__ = [
-    "Span",
-    "WordRules",
-    "check_language",
-    "cut_alike_alone",
-    "is_mostly_non_latin",
-    "is_visible",
-    "language_stop_words",
-    "name_stop_words",
-    "sentence_spans",
-    "split_pieces",
-    "split_sentences",
-    "stop_words",
-    "token_spans",
-    "warn_about_script",
-]
+__all__ = ["Span", "WordRules", "check_language", "cut_alike_alone", "is_mostly_non_latin", "is_visible",
+           "language_stop_words", "main_language", "name_stop_words", "sentence_spans", "split_pieces",
+           "split_sentences", "stop_words", "token_spans", "warn_about_script"]  # fmt: skip
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
 _LETTER = regex.compile(r"\p{L}")
 _DIGIT = regex.compile(r"\p{N}")
 _CLITIC = regex.compile(r"(?i)(?<=\p{L})(?:n['’]t|['’](?:s|re|ve|ll|d|m))$")
-_MARK = regex.compile(r"\p{M}")
 _NEGATION = regex.compile(r"(?i)n['’]t$")
 # Negations whose stem is not simply what precedes n't.
 _IRREGULAR = {"can't": "can", "won't": "will", "shan't": "shall"}
 
 
 def split_sentences(text: str, lang: str = "en") -> list[str]:
-    """Split a text into sentences; no visible character is lost.
-
-    A line break always ends a sentence, because generated texts and corpora put sentences, titles and list items on
-    lines of their own.
+    """Split a text into sentences. A line break always ends one: titles and list items have lines of their own.
 
     >>> split_sentences("Dr. Smith paid $3.50. He left at 5 p.m. with J. R. Jones!")
     ['Dr. Smith paid $3.50.', 'He left at 5 p.m. with J. R. Jones!']
     """
-    sentences = []
-    for line in text.splitlines():
-        if line and not line.isspace():
-            sentences += [stripped for part in _segment(line, lang) if (stripped := part.strip())]
-    return sentences
+    lines = (line for line in text.splitlines() if line.strip())
+    return [sentence for line in lines for part in _segment(line, lang) if (sentence := part.strip())]
 
 
 _SEGMENT = 4096  # characters; the segmenter takes quadratic time
@@ -75,7 +55,7 @@ def _segment(line: str, lang: str) -> list[str]:
     """Sentences of a line. A long line is segmented in parts, each starting at the last boundary found."""
     if len(line) <= _SEGMENT:
         return list(sentencex.segment(lang, line))
-    found: list[str] = []
+    sentences: list[str] = []
     begun = ""  # of a sentence whose end has not been found yet
     position = unbroken = 0  # where to continue, and up to where there is no boundary
     while position < len(line):
@@ -87,23 +67,19 @@ def _segment(line: str, lang: str) -> list[str]:
         while len(parts) > 1 and position + len(parts[0]) < unbroken:  # seen in part, a quotation has others inside
             parts[:2] = [parts[0] + parts[1]]
         if end >= len(line):
-            return [*found, begun + parts[0], *parts[1:]]
+            return [*sentences, begun + parts[0], *parts[1:]]
         if len(parts) > 1:  # the last one may continue
-            found += [begun + parts[0], *parts[1:-1]]
+            sentences += [begun + parts[0], *parts[1:-1]]
             begun, position = "", end - len(parts[-1])
         else:
             again = max(line.rfind(" ", position + 1, end - _OVERLAP) + 1, end - 2 * _OVERLAP)
             again = again if again > position else end
             begun, position, unbroken = begun + line[position:again], again, end
-    return [*found, begun]
+    return [*sentences, begun]
 
 
 def sentence_spans(text: str, lang: str = "en") -> list[tuple[int, int]]:
-    """Start and end of every sentence.
-
-    >>> sentence_spans("It rains.  We stay.")
-    [(0, 9), (11, 19)]
-    """
+    """Start and end of every sentence."""
     spans, position = [], 0
     for sentence in split_sentences(text, lang):
         start = text.index(sentence, position)
@@ -120,6 +96,7 @@ _PLAIN_PIECE = re.compile(
 )
 # `regex` joins an apostrophe to a following vowel ('apple); UAX #29 has a boundary there.
 _JOINED_APOSTROPHE = regex.compile(r"\b(['’])(?=\p{L})", flags=regex.WORD | regex.VERSION1)
+_AFTER_APOSTROPHE = regex.compile(r"(?<=\A['’])(?=\P{M})", flags=regex.VERSION1)
 
 
 def split_pieces(text: str) -> list[str]:
@@ -132,7 +109,7 @@ def split_pieces(text: str) -> list[str]:
         return _PLAIN_PIECE.findall(text)
     pieces = list(filter(None, _BOUNDARY.split(text)))
     if _JOINED_APOSTROPHE.search(text):
-        pieces = [part for piece in pieces for part in _split_apostrophe(piece)]
+        pieces = [part for piece in pieces for part in _AFTER_APOSTROPHE.split(piece)]
     return pieces
 
 
@@ -145,18 +122,8 @@ _NOT_ALONE = regex.compile(
 
 
 def cut_alike_alone(token: str) -> bool:
-    """Whether a whitespace-separated token is split into the same pieces in every text.
-
-    >>> cut_alike_alone("'It's"), cut_alike_alone("\u0301a")
-    (True, False)
-    """
+    """Whether a whitespace-separated token is split into the same pieces in every text."""
     return token.isascii() or _NOT_ALONE.search(token) is None
-
-
-def _split_apostrophe(piece: str) -> tuple[str, ...]:
-    if len(piece) > 1 and piece[0] in "'’" and not _MARK.match(piece[1]):
-        return piece[0], piece[1:]
-    return (piece,)
 
 
 class Span(NamedTuple):
@@ -174,11 +141,7 @@ def is_visible(piece: str) -> bool:
 
 
 def token_spans(text: str) -> list[tuple[str, int, int]]:
-    """All visible tokens with their character offsets.
-
-    >>> token_spans("We paid $3.50.")
-    [('We', 0, 2), ('paid', 3, 7), ('$', 8, 9), ('3.50', 9, 13), ('.', 13, 14)]
-    """
+    """All visible tokens with their character offsets."""
     spans, start = [], 0
     for piece in split_pieces(text):
         end = start + len(piece)
@@ -188,15 +151,6 @@ def token_spans(text: str) -> list[tuple[str, int, int]]:
     return spans
 
 
-@lru_cache(maxsize=8)
-def _bundled_stop_words(name: str) -> frozenset[str]:
-    lines = resources.files("movers").joinpath("data", f"stopwords_{name}.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(line for line in lines if line and not line.startswith("#"))
-
-
-_NORWEGIAN = {"no": "nb", "nn": "nb"}  # one list serves all three
-
-
 @lru_cache(maxsize=64)
 def language_stop_words(lang: str) -> frozenset[str] | None:
     """Stop words of a language: the bundled list for English, the package stop-words for others; None if there is none.
@@ -204,40 +158,26 @@ def language_stop_words(lang: str) -> frozenset[str] | None:
     >>> len(language_stop_words("en-GB")), "und" in language_stop_words("de"), language_stop_words("la")
     (127, True, None)
     """
-    language = _main_language(lang)
+    language = main_language(lang)
     if language == "en":
-        return _bundled_stop_words("english")
+        lines = resources.files("movers").joinpath("data", "stopwords_english.txt").read_text(encoding="utf-8")
+        return frozenset(line for line in lines.splitlines() if line and not line.startswith("#"))
     try:
         from stop_words import LANGUAGE_MAPPING, get_stop_words
     except ImportError:
         raise InputError("stopwords: 'auto' needs the package stop-words: pip install stop-words") from None
-    language = _NORWEGIAN.get(language, language)
+    language = "nb" if language in ("no", "nn") else language  # one list serves all three
     return frozenset(map(str.lower, get_stop_words(language))) if language in LANGUAGE_MAPPING else None
 
 
 def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> frozenset[str]:
     """The set of stop words that an option stands for; errors name the metric.
 
-    Parameters
-    ----------
-    stopwords
-        `"auto"`: the list for `lang`, or none, with a warning, if there is no list; `"english"`: the bundled list;
-        a list of words; or None.
-    lang : language code
-
-    >>> "the" in stop_words("english"), len(stop_words("english")), len(stop_words(None))
-    (True, 127, 0)
-    >>> stop_words("auto") == stop_words("english"), "und" in stop_words("auto", lang="de")
-    (True, True)
+    `"auto"` is the list for `lang` (or none, with a warning, if there is no list), `"english"` the bundled list.
     """
     if stopwords is None:
         return frozenset()
-    if isinstance(stopwords, str):
-        if stopwords not in ("auto", "english"):
-            raise InputError(
-                f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, but got {stopwords!r}; "
-                "for another language pass lang and 'auto', or the list itself"
-            )
+    if isinstance(stopwords, str) and stopwords in ("auto", "english"):
         words = language_stop_words("en" if stopwords == "english" else lang)
         if words is None:
             warn_once(
@@ -245,16 +185,13 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
                 "pass stopwords=None, or a list of your own"
             )
         return words or frozenset()
-    if not isinstance(stopwords, Collection) or isinstance(stopwords, bytes):  # an iterator can be read only once
-        raise InputError(
-            f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, "
-            f"but got {type(stopwords).__name__}"
-        )
-    given = list(stopwords)
-    for index, word in enumerate(given):
+    if isinstance(stopwords, str | bytes) or not isinstance(stopwords, Collection):  # an iterator can be read only once
+        value = repr(stopwords) if isinstance(stopwords, str) else type(stopwords).__name__
+        raise InputError(f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, but got {value}")
+    for index, word in enumerate(stopwords):
         if not isinstance(word, str):
             raise InputError(f"{metric}: stopwords: expected words (str), but item {index} is {type(word).__name__}")
-    return frozenset(word.lower() for word in given)
+    return frozenset(word.lower() for word in stopwords)
 
 
 def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
@@ -263,9 +200,11 @@ def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
     >>> name_stop_words("auto", "en"), name_stop_words("auto", "de-AT"), name_stop_words("auto", "la")
     ('english', 'de-...', None)
     """
-    if stopwords is None or not isinstance(stopwords, str):
-        return None if stopwords is None else f"list-{_digest(stop_words(stopwords))}"
-    language = "en" if stopwords == "english" else _main_language(lang)
+    if stopwords is None:
+        return None
+    if not isinstance(stopwords, str):
+        return f"list-{_digest(stop_words(stopwords))}"
+    language = "en" if stopwords == "english" else main_language(lang)
     words = language_stop_words(language)
     return "english" if language == "en" else None if words is None else f"{language}-{_digest(words)}"
 
@@ -274,12 +213,8 @@ def _digest(words: frozenset[str]) -> str:
     return short_digest(json.dumps(sorted(words)))
 
 
-def _main_language(lang: str) -> str:
-    """Language code without region.
-
-    >>> _main_language("pt-BR")
-    'pt'
-    """
+def main_language(lang: str) -> str:
+    """Language code without region, in lower case."""
     return re.split("[-_]", lang.lower())[0]
 
 
@@ -287,47 +222,25 @@ _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]+)*", flags=re.IGNORECASE
 
 
 def check_language(metric: str, lang: str) -> None:
-    """Check that `lang` is a language code, with or without region (`pt`, `pt-BR`).
-
-    >>> check_language("wms", "english")
-    Traceback (most recent call last):
-    movers.InputError: wms: lang: expected a language code such as 'en' or 'pt-BR', but got 'english'
-    """
+    """Check that `lang` is a language code, with or without region (`pt`, `pt-BR`)."""
     if not _LANGUAGE_CODE.fullmatch(lang):
         raise InputError(f"{metric}: lang: expected a language code such as 'en' or 'pt-BR', but got {lang!r}")
 
 
 @dataclass(frozen=True)
 class WordRules:
-    """Which tokens of a text are kept, and how they are normalised.
+    """Which tokens of a text are kept, and how they are normalised."""
 
-    Parameters
-    ----------
-    stopwords : frozenset of str
-        Lowercased words to drop.
-    lowercase : bool
-        Lowercase words.
-    keep_numbers : bool
-        Keep tokens that consist of digits only (`1998`, `3.5`). Tokens with a letter (`3rd`, `covid19`) are words.
-    punctuation : bool
-        Drop tokens without a letter or digit.
-    lang : str
-        Language of the sentence splitter; for `en`, clitics are removed.
-    """
-
-    stopwords: frozenset[str] = frozenset()
+    stopwords: frozenset[str] = frozenset()  # lowercased words to drop
     lowercase: bool = True
-    keep_numbers: bool = False
-    punctuation: bool = True
-    lang: str = "en"
+    keep_numbers: bool = False  # keep tokens of digits only (`1998`, `3.5`); with a letter (`3rd`) they are words
+    punctuation: bool = True  # drop tokens without a letter or digit
+    lang: str = "en"  # of the sentence splitter; for `en`, clitics are removed
 
     def spans(self, text: str) -> list[Span]:
         """All tokens of `text`, also those that the rules drop."""
-        spans = []
-        for piece, start, end in token_spans(text):
-            word, reason = self.judge(piece)
-            spans.append(Span(word, start, end, reason))
-        return spans
+        judged = ((*self.judge(piece), start, end) for piece, start, end in token_spans(text))
+        return [Span(word, start, end, reason) for word, reason, start, end in judged]
 
     def judge(self, piece: str) -> tuple[str, str]:
         """The normalised form of a visible token, and why it is dropped: `stop word`, `number` or `punctuation`."""
@@ -362,16 +275,8 @@ def _without_clitic(word: str) -> str:
 
 
 def is_mostly_non_latin(text: str) -> bool:
-    """Whether more than half of the letters are not Latin.
-
-    >>> is_mostly_non_latin("Привет, мир"), is_mostly_non_latin("Hello, мир")
-    (True, False)
-    """
-    if text.isascii():
-        return False
-    letters = regex.findall(r"\p{L}", text)
-    latin = regex.findall(r"\p{Script=Latin}", text)
-    return 2 * len(latin) < len(letters)
+    """Whether more than half of the letters are not Latin."""
+    return not text.isascii() and 2 * len(regex.findall(r"\p{Script=Latin}", text)) < len(_LETTER.findall(text))
 
 
 def warn_about_script(metric: str, texts: Sequence[str]) -> None:

@@ -20,16 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from movers.errors import InputError
 from movers.pot import solver
 
-__all__ = [
-    "Distance",
-    "Plan",
-    "assignment",
-    "emd",
-    "emd_of_normalised",
-    "greedy",
-    "pairwise_distances",
-    "unit_rows",
-]
+__all__ = ["Distance", "Plan", "assignment", "emd", "emd_of_normalised", "greedy", "pairwise_distances", "unit_rows"]
 
 Floats = NDArray[np.float64]
 Distance = Literal["euclidean", "sqeuclidean", "cosine"]
@@ -37,15 +28,7 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 
 class Plan(NamedTuple):
-    """A transport plan.
-
-    Attributes
-    ----------
-    flow : (m, n) float64
-        `flow[i, j]` is the mass transported from unit i to unit j.
-    cost : float
-        The sum of `flow * costs`.
-    """
+    """A transport plan (m, n): the mass transported from unit i to unit j, and its total cost."""
 
     flow: Floats
     cost: float
@@ -97,19 +80,7 @@ def emd(a: ArrayLike, b: ArrayLike, costs: ArrayLike) -> Plan:
 
     .. math:: \min_{T \ge 0} \sum_{ij} T_{ij} C_{ij} \quad s.t. \quad T 1 = a / \sum a, \; T^\top 1 = b / \sum b
 
-    Parameters
-    ----------
-    a : (m,) array
-        Masses of one side: non-negative, with a positive sum; normalised to sum to 1.
-    b : (n,) array
-        Masses of the other side.
-    costs : (m, n) array
-        Cost of moving one unit of mass from i to j; finite.
-
-    Returns
-    -------
-    Plan
-        `flow` (m, n) with these marginals, and its cost.
+    Masses (m,) and (n,) are non-negative, with a positive sum, and are normalised to sum to 1; costs (m, n) are finite.
 
     Examples
     --------

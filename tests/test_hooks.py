@@ -65,22 +65,14 @@ def test_logits_are_decoded_by_their_best_token(tokenizer: Any) -> None:
     assert hook(prediction(torch.tensor(logits), torch.tensor(labels))) == expected
 
 
-def test_models_are_built_once(tokenizer: Any) -> None:
-    hook = compute_metrics(tokenizer, ["wms[idf=corpus]", "sms"])
-    evaluation = prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS))
-    first = hook(evaluation)
-    scorer = hook.scorer
-    assert hook(evaluation) == first and hook.scorer is scorer
-
-
 def test_metrics_with_parts_add_them(tokenizer: Any) -> None:
-    found = compute_metrics(tokenizer, ["bertscore_hungarian", "wms"])(
+    values = compute_metrics(tokenizer, ["bertscore_hungarian", "wms"])(
         prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS))
     )
-    assert list(found) == ["bertscore_hungarian", "bertscore_hungarian_precision", "bertscore_hungarian_recall", "wms"]
+    assert list(values) == ["bertscore_hungarian", "bertscore_hungarian_precision", "bertscore_hungarian_recall", "wms"]
     result = movers.bertscore_hungarian(TEXTS, OTHERS)
-    assert found["bertscore_hungarian"] == pytest.approx(result["score"], abs=1e-9)
-    assert found["bertscore_hungarian_precision"] == pytest.approx(np.mean(result["precision"]), abs=1e-9)
+    assert values["bertscore_hungarian"] == pytest.approx(result["score"], abs=1e-9)
+    assert values["bertscore_hungarian_precision"] == pytest.approx(np.mean(result["precision"]), abs=1e-9)
 
 
 def test_batches_are_scored_together_with_the_last_call(tokenizer: Any) -> None:
@@ -99,13 +91,13 @@ def test_a_batch_that_fails_leaves_nothing_behind(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms"])
     with pytest.raises(InputError, match="expected labels, but the evaluation set has none"):
         hook(prediction(ids(tokenizer, TEXTS), None))
-    with pytest.raises(InputError, match=r"expected token ids \(rows, tokens\), but got shape \(3,\)"):
+    with pytest.raises(InputError, match=r"\(rows, tokens\), but got shape \(3,\)"):
         hook(prediction(np.array([1, 2, 3]), ids(tokenizer, OTHERS)))
-    found = hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
-    assert found == {"wms": movers.wms(TEXTS, OTHERS)["score"]}
+    values = hook(prediction(ids(tokenizer, TEXTS), ids(tokenizer, OTHERS)))
+    assert values == {"wms": movers.wms(TEXTS, OTHERS)["score"]}
 
 
-def test_ids_of_another_tokenizer_are_told(tokenizer: Any) -> None:
+def test_ids_of_another_tokenizer_are_an_error(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms"])
     for others in (np.array([[5, len(tokenizer)], [7, 8]]), np.array([[5, 2**40], [7, 8]])):
         with pytest.raises(InputError, match="expected the tokenizer that made the labels, but they have the id"):
@@ -113,11 +105,11 @@ def test_ids_of_another_tokenizer_are_told(tokenizer: Any) -> None:
     # many models have more outputs than tokens
     assert hook(prediction(np.array([[5, 6, len(tokenizer) + 3]]), np.array([[5, 6]]))) == {"wms": 1.0}
     for wrong in (np.array([[1.5, 2.0]]), np.array([["a", "b"]])):
-        with pytest.raises(InputError, match=r"expected token ids \(whole numbers\), but got dtype"):
+        with pytest.raises(InputError, match="expected token ids, whole numbers"):
             hook(prediction(wrong, np.array([[5, 6]])))
 
 
-def test_logits_that_are_no_numbers_are_told(tokenizer: Any) -> None:
+def test_logits_that_are_no_numbers_are_warned_of(tokenizer: Any) -> None:
     with pytest.warns(UserWarning, match="logits are not numbers"):
         compute_metrics(tokenizer, ["wms"])(prediction(np.full((1, 3, 9), np.nan), np.array([[5, 6, 7]])))
 
@@ -127,13 +119,12 @@ def test_logits_that_are_no_numbers_are_told(tokenizer: Any) -> None:
     [
         ([], "expected each metric once, but got none"),
         ("wms", "expected a list of metrics, but got 'wms'"),
-        ([3], r"metric: expected NAME, NAME\[key=value,…\] or \(NAME, options\), but got 3"),
         (["wsm"], "did you mean"),
         (["wms", "wms[normalize=true]"], "expected each metric once, but got wms, wms"),
         (["wms[n_gram=2]"], "wms: unknown option 'n_gram'"),
         ([("moverscore", {"variant": "v9"})], "moverscore: variant"),
     ],
-    ids=["none", "one text", "number", "unknown", "twice", "option", "value"],
+    ids=["none", "one text", "unknown", "twice", "option", "value"],
 )
 def test_wrong_metrics_and_options_are_refused_before_training(tokenizer: Any, metrics: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -144,8 +135,8 @@ def test_sources_are_read_from_the_inputs(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, [QUALITY])
     summaries, documents = ["a cat", "dog runs"], ["a big cat", "snow"]
     expected = pytest.approx(movers.reference_free_summary_quality(summaries, documents)["score"], abs=1e-6)
-    found = hook(prediction(ids(tokenizer, summaries), None, inputs=ids(tokenizer, documents)))
-    assert found == {QUALITY: expected}
+    values = hook(prediction(ids(tokenizer, summaries), None, inputs=ids(tokenizer, documents)))
+    assert values == {QUALITY: expected}
     with pytest.raises(InputError, match=r'expected the sources: set include_for_metrics=\["inputs"\]'):
         hook(prediction(ids(tokenizer, summaries), ids(tokenizer, documents)))
     inputs = {"input_ids": torch.tensor(ids(tokenizer, documents)), "attention_mask": torch.ones(2, 12)}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
-import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from unittest.mock import Mock
@@ -53,15 +51,6 @@ def test_a_space_installs_the_package_and_tells_users_how_to(name: str, tmp_path
     assert hints == {PACKAGE}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), [(["sms", "wmss"], "did you mean 'wms'"), (["--package", "mover"], "but got 'mover'")]
-)
-def test_a_typo_publishes_nothing(arguments: list[str], message: str, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=message):
-        main(["--org", "somebody", "--dry-run", str(tmp_path), *arguments])
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.fixture(scope="module")
 def spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of all Spaces, as a dry run writes them."""
@@ -96,26 +85,3 @@ def test_evaluate_loads_a_space(spaces: Path, tmp_path: Path) -> None:
     server.shutdown()
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 (n=1) wms|") and f"v:{VERSION}" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METRICS)
-def test_the_app_of_a_space_answers(name: str, spaces: Path, tmp_path: Path) -> None:
-    from gradio_client import Client
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    variables = environment(tmp_path, GRADIO_SERVER_PORT=str(port), HF_HUB_OFFLINE="1")
-    process = subprocess.Popen([sys.executable, "app.py"], cwd=spaces / "somebody" / name, env=variables)
-    try:
-        end = time.monotonic() + 120
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert process.poll() is None and time.monotonic() < end
-            time.sleep(0.5)
-        client = Client(f"http://127.0.0.1:{port}", verbose=False)
-        result = client.predict("Snow melts.", ["Snow melts."], {}, api_name=f"/{name}")
-    finally:
-        process.terminate()
-        process.wait(30)
-    assert result["signature"].startswith(f"{name}|")

@@ -42,14 +42,8 @@ def test_the_targets_of_make_that_documents_name_exist() -> None:
     assert {"demo", "test"} <= named <= targets
 
 
-def test_the_call_traces_name_files_and_functions_that_exist() -> None:
-    traces = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Call traces")[2].partition("\n## ")[0]
-    steps = re.findall(r"`(movers/[\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, | → )?)+))?", traces)
-    missing = [
-        f"{path}: {name}"
-        for path, names in steps
-        for name in re.findall(r"\w+(?=`)", names) or [""]
-        if not (ROOT / path).is_file() or not re.search(rf"(?:def|class) {name}\b", (ROOT / path).read_text())
-    ]
-    assert len(steps) > 15
-    assert missing == []
+def test_the_files_that_contributing_names_exist() -> None:
+    named = re.findall(
+        r"`((?:movers|tests|tools|benchmarks|docs)/[\w/.]+\.\w+)`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert named and [path for path in named if not (ROOT / path).exists()] == []

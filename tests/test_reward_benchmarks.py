@@ -1,11 +1,10 @@
-"""The papers' runs: linearised graphs, the small Transformer, the pointer network and the report."""
+"""The papers' runs: linearised graphs, the pointer network and the report."""
 
 from __future__ import annotations
 
 import importlib
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
@@ -31,39 +30,6 @@ def test_graphs_are_linearised_depth_first() -> None:
 
 
 @pytest.fixture
-def small() -> object:
-    """An untrained Transformer that knows the words of two sentences."""
-    data, scratch = load("amr_to_text.data"), load("amr_to_text.scratch")
-    pairs = [
-        data.Pair("1", "see :ARG0 i :ARG1 ( picture :mod red )", "I saw a red picture."),
-        data.Pair("2", "sleep :ARG0 fox", "The fox sleeps."),
-    ]
-    return scratch.SmallTransformer(pairs, size=16, layers=2, dropout=0.5)
-
-
-GRAPHS = ["see :ARG0 i :ARG1 ( picture :mod red )", "sleep :ARG0 fox", "sleep :time night"]  # the last has a new role
-
-
-@torch.no_grad()
-def test_the_small_transformer_writes_one_token_at_a_time_what_it_finds_likely(small: Any) -> None:
-    """Greedy outputs are the best tokens of one pass over the whole output, although padding and keys differ."""
-    outputs = small.generate(small.read_prompts(GRAPHS), sample=False)
-    small.model.eval()
-    for graph, output in zip(GRAPHS, outputs, strict=True):
-        alone = small.read_prompts([graph])
-        ids, mask = small.pad([output])
-        own = small.log_probs(alone, ids, mask)[0, : len(output)].tolist()
-        others = []
-        for place in range(len(output)):
-            rows = torch.tensor([[*output[:place], word] for word in range(small.model.words)])
-            repeated = small.read_prompts([graph] * len(rows))
-            others.append(float(small.log_probs(repeated, rows, torch.ones_like(rows))[:, place].max()))
-            if place == 3:
-                break
-        assert own[: len(others)] == pytest.approx(others, abs=1e-4)
-
-
-@pytest.fixture
 def network() -> ModuleType:
     return load("summarization.network")
 
@@ -78,14 +44,14 @@ def made(network: ModuleType) -> tuple[object, object]:
 def test_teacher_forcing_gives_what_single_steps_give(network: ModuleType) -> None:
     model, documents = made(network)
     outputs = [[7, 12], [8]]
-    found, mask = model.log_probs(documents, outputs)
+    log_probs, mask = model.log_probs(documents, outputs)
     assert mask.tolist() == [[1, 1, 1], [1, 1, 0]]
     last, state, alone = torch.tensor([[2], [2]]), documents.state, []
     for words in ((7, 8), (12, network.END)):
         scores, state = model.step(documents, last, state)
         alone.append([float(scores[row, 0, word].detach()) for row, word in enumerate(words)])
         last = torch.tensor(words)[:, None]
-    assert found.detach()[:, :2].T.tolist() == [pytest.approx(step, abs=1e-5) for step in alone]
+    assert log_probs.detach()[:, :2].T.tolist() == [pytest.approx(step, abs=1e-5) for step in alone]
 
 
 def test_the_report_has_every_row_of_the_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
+import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
 from scipy.optimize import linear_sum_assignment
-from tiny import tiny_tokenizer
+from tiny import tiny_table, tiny_tokenizer
 
 import movers
 from movers.errors import InputError
@@ -80,7 +83,6 @@ def test_stop_words_alone_earn_the_lower_bound_unless_a_reference_has_nothing_el
         ["it was", "it was", "it was", "snow"], [[REFERENCE], ["it was"], [REFERENCE, "it was"], ["it was"]]
     )
     assert lower == 0.0 < content and equal == best == pytest.approx(1.0)
-    assert reward("wms", multi_ref="mean").score(["it was"], [[REFERENCE, "it was"]]) == [0.0]
 
 
 @pytest.mark.parametrize("name", PAIRWISE)
@@ -157,18 +159,22 @@ def test_several_metrics_are_added_up_with_weights() -> None:
     assert together.__name__ == "bertscore_hungarian+bertscore_emd[rescale=false]+sms+sms[temperature=2]"
 
 
-def test_references_and_sources_can_be_mixed() -> None:
-    quality = by_name(QUALITY).score([TEXT], sources=[DOCUMENT])[0]
-    expected = (by_name("sms").score([TEXT], [REFERENCE])[0] + quality) / 2
-    assert reward(["sms", QUALITY]).score([TEXT], [REFERENCE], sources=[DOCUMENT]) == pytest.approx([expected])
-
-
-def test_trainers_get_a_name_and_what_is_worth_logging() -> None:
-    logged: dict[str, float] = {}
+def test_a_reward_has_a_name_and_can_be_pickled() -> None:
     both = reward(["wms", "sms"], name="movers")
-    both(completions=["Snow.", "..."], reference=["Snow."] * 2, log_metric=logged.__setitem__, log_extra=None)
-    assert both.__name__ == "movers" and not isinstance(both, torch.nn.Module)  # trainers would run a module as a model
-    assert logged == {"movers/wms": 1.0, "movers/sms": 1.0, "movers/no_words": 0.5}
+    before = both.score([TEXT], [REFERENCE])
+    copy = pickle.loads(pickle.dumps(both))
+    assert copy.__name__ == "movers" and copy.score([TEXT], [REFERENCE]) == before
+
+
+def test_a_warning_comes_once_for_each_metric(vector_file: Callable[..., Path]) -> None:
+    path = str(vector_file(tiny_table(["snow", "melts"])))
+    both = reward(["wms", "sms"], model=path, temperature=1)
+    with pytest.warns(UserWarning, match="1 of 1 rows have words or pieces") as caught:
+        both.score(["odd snow"], ["snow"])
+    assert len(caught) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        both.score(["odd snow"] * 2, ["snow"] * 2)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +187,13 @@ def test_trainers_get_a_name_and_what_is_worth_logging() -> None:
         (lambda: reward("moverscore", rescale="none.json").score(["a"], ["b"]), "rescale: no such file"),
         (lambda: reward({"wms": -1.0}), "weights above zero"),
         (lambda: reward({"wms": "x"}), "weights above zero, but got {'wms': 'x'}"),  # type: ignore[dict-item]
-        (lambda: reward("sms", aspect="fluency"), "sms: aspect: expected None"),
-        (lambda: reward(QUALITY, aspect="beauty"), "aspect: expected None, or faithfulness, coverage, fluency"),
-        (lambda: reward(QUALITY, aspect="likelihood"), "likelihood: only with lm"),
-        (lambda: reward(QUALITY).score(["a"], ["b"]), "score: expected sources=…, but got references"),
-        (lambda: reward("sms")(completions=["a"], answer=["b"]), "expected a column 'reference' with references"),
+        (lambda: reward("sms", aspect="fluency").score(["a"], ["b"]), "sms: aspect: expected one of None, but got"),
+        (
+            lambda: reward(QUALITY, aspect="beauty").score(["a"], sources=["b"]),
+            "aspect: expected one of None, 'faithfulness', 'coverage', 'fluency', but got 'beauty'",
+        ),
+        (lambda: reward(QUALITY).score(["a"], ["b"]), "source: expected one entry per completion, 1, but got NoneType"),
+        (lambda: reward("sms")(completions=["a"], answer=["b"]), "expected a column 'reference', but got answer"),
         (lambda: reward("sms")(completions=["a"], reference=["b", "c"]), "one entry per completion, 1, but got 2"),
         (lambda: reward("sms")(completions=[3], reference=["b"]), r"completions\[0\]: expected a text"),
     ],
@@ -225,17 +233,16 @@ def test_hungarian_is_a_one_to_one_match_of_the_input_embeddings(model: transfor
 
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)
-def test_ids_texts_and_trainers_calls_agree(model: transformers.PreTrainedModel, alignment: str) -> None:
-    reward = own(model, alignment)
+def test_ids_texts_and_padded_tensors_agree(model: transformers.PreTrainedModel, alignment: str) -> None:
+    reward, tokenizer = own(model, alignment), tiny_tokenizer()
     texts, references = ["the cat sat on the mat", "a dog runs"], ["the cat is on a mat", "a big dog runs"]
-    ids = [reward.encode(text) for text in texts]
-    by_ids = reward.score_ids(ids, [reward.encode(text) for text in references])
-    torch.testing.assert_close(reward.score_texts(texts, references), by_ids)
+    ids, others = (tokenizer(side, add_special_tokens=False)["input_ids"] for side in (texts, references))
+    by_ids = reward.score_ids(ids, others)
     assert reward(completions=texts, reference=references, prompts=[""] * 2) == pytest.approx(by_ids.tolist())
     ended = [[*row, 2, 0, 0] for row in ids]  # end token and padding carry no mass
     assert reward(completions=texts, completion_ids=ended, reference=references) == pytest.approx(by_ids.tolist())
     padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in ended], batch_first=True)
-    torch.testing.assert_close(reward.score_ids(padded, [reward.encode(text) for text in references]), by_ids)
+    torch.testing.assert_close(reward.score_ids(padded, others), by_ids)
 
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)
@@ -264,9 +271,7 @@ def test_embeddings_are_read_as_they_are_now(model: transformers.PreTrainedModel
 
 def test_texts_need_a_tokenizer(model: transformers.PreTrainedModel) -> None:
     with pytest.raises(InputError, match="tokenizer: expected one for texts, but got None"):
-        embedding_reward(model).score_texts(["a"], ["b"])
-    with pytest.raises(InputError, match="alignment: expected one of 'hungarian', 'emd', 'greedy'"):
-        embedding_reward(model, "sinkhorn")  # type: ignore[arg-type]
+        embedding_reward(model)(completions=["a"], reference=["b"])
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -282,18 +287,16 @@ def made_up() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return logits, ids, (torch.arange(6) < torch.tensor([6, 1, 3, 4])[:, None]).long()
 
 
-@pytest.mark.parametrize("per_token", [False, True])
-def test_the_loss_is_that_of_a_loop_over_rows_and_tokens(per_token: bool) -> None:
+def test_the_loss_is_that_of_a_loop_over_rows_and_tokens() -> None:
     logits, ids, mask = made_up()
-    loss = self_critical_loss(token_log_probs(logits, ids), mask, REWARDS, BASELINES, per_token=per_token)
+    loss = self_critical_loss(token_log_probs(logits, ids), mask, REWARDS, BASELINES)
     total = 0.0
     for row in range(4):
-        length = int(mask[row].sum())
         log_p = 0.0
-        for step in range(length):
+        for step in range(int(mask[row].sum())):
             scores = logits[row, step].tolist()
             log_p += scores[ids[row, step]] - math.log(sum(math.exp(score) for score in scores))
-        total += (BASELINES[row] - REWARDS[row]) * log_p / (length if per_token else 1)
+        total += (BASELINES[row] - REWARDS[row]) * log_p
     assert float(loss.detach()) == pytest.approx(total / 4, rel=1e-6)
 
 
@@ -337,5 +340,5 @@ def test_likelihood_is_the_cross_entropy_summed_over_tokens_and_mixing_is_linear
 def test_shapes_are_checked() -> None:
     with pytest.raises(InputError, match=r"log_probs, mask: expected two tensors of shape \(B, T\)"):
         self_critical_loss(torch.zeros(2, 3), torch.ones(2, 4), [0, 0], [0, 0])
-    with pytest.raises(InputError, match=r"reward: expected one number per row, 2, but got \(3,\)"):
+    with pytest.raises(InputError, match=r"reward, baseline: expected one number per row, 2, but got \(3,\)"):
         self_critical_loss(torch.zeros(2, 3), torch.ones(2, 3), [0, 0, 0], [0, 0])

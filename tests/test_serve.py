@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -38,16 +37,6 @@ def test_the_form_offers_options_of_the_metric_with_their_defaults(name: str) ->
     assert rows and serve.chosen_options(name, {row.name: row.default for row in rows}) == {}
     for row in rows:
         assert row.choices[row.default] == defaults[row.name]
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_every_choice_of_the_form_is_valid_by_itself(name: str) -> None:
-    for row in serve.form_rows(name):
-        for choice in row.choices:
-            try:
-                serve.chosen_options(name, {row.name: choice})
-            except InputError as error:  # a choice may require another option, and then the message names it
-                assert "idf=" in str(error) or "baseline_path" in str(error)
 
 
 @pytest.mark.parametrize("value", ["/etc/passwd", "corpus.json", "org/model", "../x", ["/etc/passwd"], {"path": "/x"}])
@@ -82,13 +71,10 @@ def test_several_references_are_used_and_blank_ones_are_not() -> None:
         ),
         (("a", ["b", "b" * 6000], {}), r"references\[1\]: expected at most 5,000 characters, but got 6,000"),
         (("a", ["b"] * 5, {}), "wms: references: expected a list of 1 to 4 texts, but got 5"),
-        (("a", [], {}), "expected a list of 1 to 4 texts, but got 0"),
         (("a", "b", {}), "expected a list of 1 to 4 texts, but got str"),
         ((5, ["a"], {}), r"wms: predictions\[0\]: expected a text, but got int"),
         (("a", [{"path": "/etc/passwd"}], {}), r"references\[0\]: expected a text, but got dict$"),
         (("a", ["b"], [1]), "wms: options: expected names with values, but got list"),
-        (("a", ["b"], {"lang": {"x": [1]}}), "wms: lang: expected one of en, .*, but got dict"),
-        (("\ud800", ["b"], {}), "expected valid Unicode"),
     ],
 )
 def test_what_is_too_much_or_of_another_type_is_refused(request_: tuple[object, ...], message: str) -> None:
@@ -189,16 +175,6 @@ def test_programs_get_what_the_function_returns(client: Any) -> None:
     expected = movers.wms(["Snow melts."], ["Ice thaws."], normalize=True)
     assert (result["score"], result["signature"]) == (expected["score"], expected["signature"])
     assert [(flow["from"], flow["to"]) for flow in result["flows"]] == [("snow", "ice"), ("melts", "thaws")]
-
-
-def test_requests_at_once_get_their_own_answers(client: Any) -> None:
-    texts = ["Snow melts.", "Ice thaws.", "Shares fell.", "The court adjourned."]
-    with ThreadPoolExecutor(len(texts)) as pool:
-        answers = list(
-            pool.map(lambda text: client.predict(text, ["Snow melts in spring."], {}, api_name="/moverscore"), texts)
-        )
-    expected = movers.moverscore(texts, ["Snow melts in spring."] * len(texts))["scores"]
-    assert [answer["score"] for answer in answers] == pytest.approx(expected, abs=1e-6)
 
 
 FILE = {"meta": {"_type": "gradio.FileData"}}

@@ -8,7 +8,6 @@ import pytest
 
 import movers
 from movers.errors import InputError
-from movers.scorer import Scorer
 
 SENTENCES = [
     "A man sells snow online.",
@@ -25,11 +24,6 @@ def test_workers_give_the_scores_of_one_process_row_for_row(name: str) -> None:
     options = {"return_alignment": True, "idf": "corpus"} if name == "swms" else {}
     metric = getattr(movers, name)
     assert metric(PREDICTIONS, REFERENCES, workers=2, **options) == metric(PREDICTIONS, REFERENCES, **options)
-
-
-def test_several_metrics_share_the_workers_of_a_scorer() -> None:
-    metrics = ["wms[idf=corpus]", "sms", "swms"]
-    assert Scorer(metrics, workers=2).score(PREDICTIONS, REFERENCES) == Scorer(metrics).score(PREDICTIONS, REFERENCES)
 
 
 def test_an_error_in_a_worker_names_the_row() -> None:
@@ -51,8 +45,3 @@ def test_warnings_of_a_worker_arrive(run_python: Callable[..., str]) -> None:
     )
     one, two = (run_python(code.replace("WORKERS", workers)) for workers in ("1", "2"))
     assert "wms: " in one and two == one
-
-
-def test_contextual_metrics_run_in_one_process(tiny_bert: object) -> None:
-    before = movers.bertscore_emd(PREDICTIONS[:130], REFERENCES[:130], model=tiny_bert)
-    assert movers.bertscore_emd(PREDICTIONS[:130], REFERENCES[:130], model=tiny_bert, workers=2) == before

@@ -1,8 +1,8 @@
 """Write the options of every metric into the files that must list them: `make cards`.
 
-Options, their defaults and their help are written once, in the metric's options class. From there this script fills
-what stands between two markers: in `metrics/<name>/<name>.py` the arguments in `_KWARGS_DESCRIPTION` and the named
-options of `_compute`, in `metrics/<name>/README.md` the table.
+Options, their defaults and their help are written once, in the metric's options class and in `RunSettings`. From there
+this script fills what stands between two markers: in `metrics/<name>/<name>.py` the arguments in `_KWARGS_DESCRIPTION`
+and the named options of `_compute`, in `metrics/<name>/README.md` the tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from movers.paths import module_path
 from movers.registry import METRICS, find_metric
-from movers.scores.options import OptionRow, option_rows
+from movers.scores.options import OptionRow, RunSettings, option_rows
 
 __all__ = ["fill", "option_arguments", "option_help", "option_table", "updated_files"]
 
@@ -32,56 +32,37 @@ INPUTS = {
         "sources (list of str, or list of list of str): for each summary its document, or the documents it covers.",
     ),
 }
-
-
-def _literal(value: object) -> str:
-    """Python source of a default.
-
-    >>> _literal("max"), _literal(None)
-    ('"max"', 'None')
-    """
-    if not isinstance(value, str | int | float | None):
-        raise TypeError(f"expected a default that can be written as a literal, but got {value!r}")
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+RUN_SETTINGS = "Run settings, the same for all metrics:"
 
 
 def option_arguments(rows: Iterable[OptionRow]) -> list[str]:
     """Named arguments with their defaults, as many in a line as fit."""
+    items = (
+        f"{row.name}={json.dumps(row.default) if isinstance(row.default, str) else repr(row.default)}," for row in rows
+    )
+    # An item is one word of the wrapped text.
     indent = " " * 8
-    items = [f"{row.name}={_literal(row.default)}," for row in rows]
-    lines = [indent]
-    for item in items:
-        separator = "" if lines[-1] == indent else " "
-        if len(lines[-1] + separator + item) > WIDTH:
-            lines.append(indent)
-            separator = ""
-        lines[-1] += separator + item
-    return lines
+    return textwrap.wrap(
+        " ".join(items), WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
-def option_help(rows: Iterable[OptionRow], compared_with: str) -> list[str]:
-    """The texts and then the options, one entry each, as in Google-style docstrings."""
-    entries = [
-        *INPUTS[compared_with],
-        *(f"{row.name} ({row.values}; default {row.default!r}): {row.help}." for row in rows),
+def option_help(rows: Iterable[OptionRow]) -> list[str]:
+    """One entry per option, as in Google-style docstrings."""
+    return [
+        line for row in rows for line in _wrapped(f"{row.name} ({row.values}; default {row.default!r}): {row.help}.")
     ]
-    wrap = textwrap.TextWrapper(WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False)
-    return [*(line for entry in entries for line in wrap.wrap(entry)), ""]
+
+
+def _wrapped(entry: str) -> list[str]:
+    return textwrap.wrap(entry, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False)
 
 
 def option_table(rows: Iterable[OptionRow]) -> list[str]:
     """A Markdown table."""
-    return [
-        "",
-        "| option | values | default | meaning |",
-        "|---|---|---|---|",
-        *(f"| **{row.name}** | {_cell(row.values)} | `{row.default!r}` | {_cell(row.help)} |" for row in rows),
-        "",
-    ]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    cells = [[f"**{row.name}**", row.values, f"`{row.default!r}`", row.help] for row in rows]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
+    return ["", "| option | values | default | meaning |", "|---|---|---|---|", *lines, ""]
 
 
 def fill(text: str, markers: tuple[str, str], lines: Sequence[str]) -> str:
@@ -101,12 +82,16 @@ def updated_files(name: str) -> dict[Path, str]:
     """A metric's files as its options say they should be."""
     folder = Path(module_path(name))
     spec = find_metric(name)
-    rows = option_rows(spec.options_class)
+    options, settings = option_rows(spec.options_class), option_rows(RunSettings)
     script, card = folder / f"{name}.py", folder / "README.md"
-    code = fill(script.read_text(encoding="utf-8"), HELP, option_help(rows, spec.compared_with))
+    inputs = [line for entry in INPUTS[spec.compared_with] for line in _wrapped(entry)]
+    entries = [*inputs, *option_help(options), "", f"    {RUN_SETTINGS}", *option_help(settings), ""]
+    code = fill(script.read_text(encoding="utf-8"), HELP, entries)
+    arguments = [*option_arguments(options), *option_arguments(settings)]
+    tables = [*option_table(options), RUN_SETTINGS, *option_table(settings)]
     return {
-        script: fill(code, ARGUMENTS, option_arguments(rows)),
-        card: fill(card.read_text(encoding="utf-8"), TABLE, option_table(rows)),
+        script: fill(code, ARGUMENTS, arguments),
+        card: fill(card.read_text(encoding="utf-8"), TABLE, tables),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from movers.cli.demo import example
+from movers.cli.basics import example
 from movers.paths import module_path
 from movers.pictures import Explanation, explain
 from movers.pictures.figures import image

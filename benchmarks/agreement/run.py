@@ -16,8 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import movers
 from movers.agreement import agreement_table, compare_correlations
+from movers.agreement.coefficients import Scores, stack
 from movers.agreement.judged import JudgedSet, read_judged
 from movers.agreement.lexical import rouge
 from movers.agreement.scoring import MetricCall, Scored, score_judged
@@ -30,45 +33,41 @@ from layout import Row, Table, written  # noqa: E402
 from pages import Figure, add_results, figures_of, read_results, write_page  # noqa: E402
 from tables import TABLES  # noqa: E402
 
-# --- a line of a table -----------------------------------------------------------------------------------------------
-
 
 def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Scored], data: str) -> list[dict[str, Any]]:
     """One line of a table: a figure for every column, and the p-values of its tests."""
     label, column_scores = row.call.label, scored[written(row.call)]
     humans = {name: texts.human(name) for name in table.humans}
     numbers: dict[str, dict[str, Any]] = {}
+    documents = texts.labels("doc") if table.level == "summary" else None
     for line in agreement_table(
         {label: column_scores.scores},
         humans,
         level=table.level,
-        documents=texts.labels("doc") if table.level == "summary" else None,
+        documents=documents,
         systems=texts.labels("system") if table.level == "system" else None,
         groups=texts.labels(table.group) if table.group else None,
     ):
-        column = line.human if table.group is None else line.group
+        column = line["human"] if table.group is None else line["group"]
         if column in table.columns:
-            flat = line.as_dict()
-            value, low, high = (flat[table.coefficient + suffix] for suffix in ("", "_low", "_high"))
-            numbers[column] = {"value": value, "low": low, "high": high, "n": line.texts}
+            value, low, high = (line[table.coefficient + suffix] for suffix in ("", "_low", "_high"))
+            numbers[column] = {"value": value, "low": low, "high": high, "n": line["texts"]}
             if table.ranked:
-                numbers[column] = {"value": line.ranked_right, "n": line.ranked_pairs}
+                numbers[column] = pairs_ranked_right(column_scores.scores, humans[line["human"]], documents or [])
     for column, groups in table.means.items():
-        parts = [numbers[name] for name in groups]
-        values = [part["value"] for part in parts if part["value"] is not None]
-        mean = sum(values) / len(groups) if len(values) == len(groups) else None
-        numbers[column] = {"value": mean, "n": sum(part["n"] for part in parts)}
+        values = [numbers[name]["value"] for name in groups]
+        mean = None if None in values else sum(values) / len(values)
+        numbers[column] = {"value": mean, "n": sum(numbers[name]["n"] for name in groups)}
     for kind, other in (("better than", table.baseline), ("differs from", row.differs_from)):
         if other is None or other == label:
             continue
         other_scores = scored[written(next(each.call for each in table.rows if each.call.label == other))].scores
         human = humans[table.humans[0]]
         test = compare_correlations(column_scores.scores, other_scores, human, table.coefficient, n_resamples=1)
-        if test.williams is not None:
-            p = test.williams.p
+        if (p := test["williams_p"]) is not None:
             if kind == "better than":  # one-sided, as for an improvement
-                p = p / 2 if test.williams.t > 0 else 1 - p / 2
-            numbers[f"{kind} {other}"] = {"value": p, "n": test.n}
+                p = p / 2 if test["williams_t"] > 0 else 1 - p / 2
+            numbers[f"{kind} {other}"] = {"value": p, "n": test["n"]}
     signature = column_scores.signature
     if len(column_scores.signatures) > 1:  # IDF tables for each group; signatures differ in nothing else
         signature = " ".join(dict.fromkeys(re.sub(r"idf:[^|]*", "idf:groups", one) for one in column_scores.signatures))
@@ -79,21 +78,26 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
     ]
 
 
-def is_done(columns: Mapping[str, Figure], table: Table, row: Row, data: str, again: Collection[str]) -> bool:
-    """Whether there are this row's figures on this very file; those of metrics in ``again`` by this very version."""
+def pairs_ranked_right(scores: Scores, human: Scores, documents: Sequence[str]) -> dict[str, Any]:
+    """Share of the pairs of a document's texts ranked by people that the scores rank alike; a tie is one half."""
+    first, second = np.triu_indices(len(documents), 1)
+    same = np.array(documents)[first] == np.array(documents)[second]
+    by_score, by_human = (
+        np.sign(column[first] - column[second]) for column in stack({"scores": scores, "human": human})
+    )
+    ranked = same & (np.abs(by_human) == 1) & ~np.isnan(by_score)
+    right = (1 + by_score[ranked] * by_human[ranked]) / 2
+    return {"value": float(right.mean()) if len(right) else None, "n": len(right)}
+
+
+def is_done(columns: Mapping[str, Figure], table: Table, row: Row, data: str) -> bool:
+    """Whether there are this row's figures on this very file."""
     return set(table.columns) <= set(columns) and all(
-        (figure["metric"], figure["data"]) == (written(row.call), data)
-        and (row.call.name not in again or figure["version"] == VERSION)
-        for figure in columns.values()
+        (figure["metric"], figure["data"]) == (written(row.call), data) for figure in columns.values()
     )
 
 
-# --- tables ----------------------------------------------------------------------------------------------------------
-
-
-def run_tables(
-    tables: Sequence[Table], path: Path, out: Path, skip_models: Collection[str], again: Collection[str]
-) -> None:
+def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Collection[str]) -> None:
     """Fill tables over the same texts in the same groups: a forward pass serves all metrics with the same encoder."""
     data = f"{tables[0].data}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
     texts = read_judged(path, where=tables[0].where)
@@ -103,7 +107,7 @@ def run_tables(
         for table in tables
         for row in table.rows
         if row.call.options.get("model") not in skip_models
-        and not is_done(figures_of(results, table.name).get(row.call.label, {}), table, row, data, again)
+        and not is_done(figures_of(results, table.name).get(row.call.label, {}), table, row, data)
     ]
     print(f"{', '.join(table.name for table in tables)}: {len(todo)} rows to do", file=sys.stderr, flush=True)
     # Rows that others are tested against come first, with those that need no encoder.
@@ -125,11 +129,9 @@ def run_tables(
                 add_results(out, figures(texts, table, row, scored, data))
 
 
-# --- Clark et al. 2019, Table 1 --------------------------------------------------------------------------------------
-
-# The paper's passage is a news article's, so another one of the same kind stands here, with two summaries. Each is
-# altered as in the paper: its clauses rearranged, and some phrases repeated. The two differ in one repeated phrase,
-# whose words are in the passage ("moved away") or are not ("in dry regions").
+# Clark et al. 2019, Table 1, on a news passage of our own with two summaries, each altered as in the paper: clauses are
+# rearranged, and some phrases repeated. The two differ in one repeated phrase, whose words are in the passage
+# ("moved away") or are not ("in dry regions").
 REFERENCE = (
     "A retired ferry captain has found an unusual use for the fog that covers his harbour town most of the year . "
     "For $ 12 , he will mail you a sealed jar of it , collected at dawn from the end of the pier . So far he has sold "
@@ -147,19 +149,15 @@ PHRASES = (("people who moved away", "who moved away"), ("collectors in dry regi
 
 
 def score_passage(out: Path) -> None:
-    metrics = {"ROUGE-L": rouge, "WMS": movers.wms, "SMS": movers.sms, "S+WMS": movers.swms}
+    metrics: dict[str, Any] = {"ROUGE-L": rouge, "WMS": movers.wms, "SMS": movers.sms, "S+WMS": movers.swms}
     for summary, phrase in enumerate(PHRASES, start=1):
         texts = [form.format(*phrase) for form in ALTERED.values()]
         for name, metric in metrics.items():
-            result: Any = metric(texts, [REFERENCE] * len(texts))
+            result = metric(texts, [REFERENCE] * len(texts))
             same = {"table": "clark-table-1", "row": f"{name}, {summary}", "n": 1, "metric": name, "version": VERSION}
-            add_results(
-                out,
-                [
-                    {**same, "column": column, "value": score, "signature": result["signature"]}
-                    for column, score in zip(ALTERED, result["scores"], strict=True)
-                ],
-            )
+            same["signature"] = result["signature"]
+            scores = zip(ALTERED, result["scores"], strict=True)
+            add_results(out, [{**same, "column": column, "value": score} for column, score in scores])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -173,13 +171,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", default=",".join(TABLES), help="names separated by commas (default: all)")
     parser.add_argument("--out", type=Path, default=HERE, help="where results.csv and RESULTS.md are written")
     parser.add_argument("--skip-models", default="", help="leave rows out whose options name one of these models")
-    parser.add_argument("--again", default="", metavar="METRIC,…", help="score anew where an older version did")
     parser.add_argument("--passage", action="store_true", help="score the passage of Clark et al., Table 1, too")
     arguments = parser.parse_args(argv)
     folder = arguments.data / "human" if (arguments.data / "human").is_dir() else arguments.data
-    names, skip_models, again = (
-        [name for name in text.split(",") if name]
-        for text in (arguments.tables, arguments.skip_models, arguments.again)
+    names, skip_models = (
+        [name for name in text.split(",") if name] for text in (arguments.tables, arguments.skip_models)
     )
     if unknown := [name for name in names if name not in TABLES]:
         raise SystemExit(f"unknown table {unknown[0]!r}; there are {', '.join(TABLES)}")
@@ -192,7 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if path is None:
             print(f"{tables[0].name}: no {tables[0].data}.jsonl.gz in {folder}, left as it is", file=sys.stderr)
         else:
-            run_tables(tables, path, arguments.out, skip_models, again)
+            run_tables(tables, path, arguments.out, skip_models)
     if arguments.passage:
         score_passage(arguments.out)
     print(write_page(arguments.out, TABLES))

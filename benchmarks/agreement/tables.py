@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from layout import MINILM, MPNET, Row, Table, call
-from papers import PAIRS, PAPER_TABLES
+from papers import EMD, GREEDY, HUNGARIAN, MOVERSCORE, PAIRS, PAPER_TABLES, SMS, SWMS, WMS
 
-
-def _everything() -> tuple[Row, ...]:
-    return (
-        Row(call("ROUGE-L", "rouge")),
-        Row(call("ROUGE-1", "rouge", variant="rouge1")),
-        Row(call("chrF", "chrf")),
-        Row(call("WMS", "wms")),
-        Row(call("SMS", "sms")),
-        Row(call("S+WMS", "swms")),
-        Row(call("MoverScore", "moverscore")),
-        Row(call("BERTScore, greedy", "bertscore_emd", alignment="greedy")),
-        Row(call("BERTScore, one-to-one", "bertscore_hungarian")),
-        Row(call("BERTScore, transport", "bertscore_emd")),
-    )
-
-
+_ROUGE = call("ROUGE-L", "rouge"), call("ROUGE-1", "rouge", variant="rouge1")
+_EVERYTHING = tuple(
+    map(Row, (*_ROUGE, call("chrF", "chrf"), WMS, SMS, SWMS, MOVERSCORE, GREEDY, HUNGARIAN, EMD)),
+)
 _SUMMEVAL_HUMANS = ("coherence", "consistency", "fluency", "relevance")
 _REFERENCE_FREE = Row(call("reference-free", "reference_free_summary_quality"))
 _BEYOND = (
@@ -31,7 +19,7 @@ _BEYOND = (
         humans=_SUMMEVAL_HUMANS,
         coefficient="kendall",
         level="summary",
-        rows=(*_everything(), _REFERENCE_FREE),
+        rows=(*_EVERYTHING, _REFERENCE_FREE),
         note="Kendall's τ-b within each of 100 documents (16 systems, 11 references), mean over documents. The "
         "reference-free metric was designed with these judgements in view (benchmarks/quality).",
     ),
@@ -42,7 +30,7 @@ _BEYOND = (
         humans=_SUMMEVAL_HUMANS,
         coefficient="kendall",
         level="system",
-        rows=(*_everything(), _REFERENCE_FREE),
+        rows=(*_EVERYTHING, _REFERENCE_FREE),
         note="Kendall's τ-b between the mean scores of 16 systems.",
     ),
     Table(
@@ -50,7 +38,7 @@ _BEYOND = (
         title="WebNLG 2020 (Castro Ferreira et al. 2020), English",
         data="webnlg2020_en",
         humans=("correctness", "data_coverage", "fluency", "relevance", "text_structure"),
-        rows=_everything(),
+        rows=_EVERYTHING,
         note="Pearson over all 2,847 texts.",
     ),
     Table(
@@ -59,7 +47,7 @@ _BEYOND = (
         data="squality_human_eval",
         humans=("correctness", "selection", "overall"),
         coefficient="spearman",
-        rows=_everything(),
+        rows=_EVERYTHING,
         note="Spearman over 300 summaries with three or four references.",
     ),
     Table(
@@ -87,7 +75,7 @@ _BEYOND = (
         humans=("similarity",),
         where=("split=test",),
         coefficient="spearman",
-        rows=_everything(),
+        rows=_EVERYTHING,
         note="Spearman over 1,379 sentence pairs. `make data` downloads this set from the package index.",
     ),
 )

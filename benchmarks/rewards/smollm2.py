@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from movers.encoders.wheels import smollm2_folder
+from movers.quality.lm import smollm2_folder
 
 
 def make_folder(folder: Path) -> Path:

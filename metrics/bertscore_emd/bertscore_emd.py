@@ -34,7 +34,6 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'all-MiniLM-L6-v2'): encoder: a known name, a
             transformers model by Hub id or folder, a word-vector file or a spaCy pipeline.
-        lowercase (True, False; default True): lowercase words, with a static encoder.
         weights ('norm', 'uniform', 'idf', None; default None): mass of a token: vector norm (default of
             `bertscore_emd`), uniform (`bertscore_hungarian`) or IDF.
         layer ('last', 'mean', 'pmeans', 'routing', a layer number or several ('4+6'); default 'last'): layer of the
@@ -50,23 +49,11 @@ _KWARGS_DESCRIPTION = """
         num_layers (int or None; default None): evaluate's name for `layer`.
         nthreads (int or None; default None): evaluate's name for `threads`.
         verbose (True, False; default False): evaluate's name for `progress`.
-        batch_size (int or None; default None): ignored; batches are formed by tokens, see `batch_tokens`.
         all_layers (True, False; default False): only False is accepted; request one layer at a time.
         use_fast_tokenizer (True, False; default True): ignored; fast tokenizers are always used.
-        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
-            or any torch device.
-        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            scores are batch-invariant (1e-6) in `float32` only.
-        batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
-        threads (int or None; default None): threads that compare texts; by default one per available processor.
-        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
-            with threads.
-        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
-            seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
         preset ('paper', None; default None): sets several options at once; options given explicitly override it.
-        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
         idf (True, False, 'corpus', path, IdfTable or None; default None): IDF table for both sides; True or `corpus`
             computes it from the references of this call.
         multi_ref ('max', 'mean'; default 'max'): how scores against several references are combined.
@@ -75,10 +62,18 @@ _KWARGS_DESCRIPTION = """
         window (int or None; default None): tokens a contextual model reads at once; by default the model's own limit.
         rescale (True, False or path; default False): rescale linearly so that unrelated texts score 0 on average and
             equal texts 1, with the built-in list of unrelated texts or a file written by `movers baseline`.
-        max_cells (int; default 25000000): largest cost matrix, in cells of about 42 bytes; larger pairs are an error
-            that names the row.
-        shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
-            pass per text.
+
+    Run settings, the same for all metrics:
+        device (str or None; default 'auto'): `auto`, `cpu`, `cuda`, `mps` or any torch device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model; scores are
+            batch-invariant (1e-6) in `float32` only.
+        batch_size (int or None; default None): texts per forward pass of a contextual model; by default as many as fill
+            the processor's cache.
+        threads (int or None; default None): threads that compare texts; by default one per available processor.
+        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
+            with threads.
+        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
+            seconds.
 
     Returns:
         score: mean of `scores`.
@@ -110,12 +105,11 @@ class BertscoreEmd(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="all-MiniLM-L6-v2", lowercase=True, weights=None, layer="last", alignment="optimal", greedy_special=True,
+        model="all-MiniLM-L6-v2", weights=None, layer="last", alignment="optimal", greedy_special=True,
         rescale_with_baseline=False, baseline_path=None, lang=None, model_type=None, num_layers=None, nthreads=None,
-        verbose=False, batch_size=None, all_layers=False, use_fast_tokenizer=True, device="auto", dtype="float32",
-        batch_tokens=None, threads=None, workers=None, progress=None, return_alignment=False, preset=None,
-        unescape=False, idf=None, multi_ref="max", truncation="window", window=None, rescale=False, max_cells=25000000,
-        shared_pass=None,
+        verbose=False, all_layers=False, use_fast_tokenizer=True, return_alignment=False, preset=None, idf=None,
+        multi_ref="max", truncation="window", window=None, rescale=False,
+        device="auto", dtype="float32", batch_size=None, threads=None, workers=None, progress=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

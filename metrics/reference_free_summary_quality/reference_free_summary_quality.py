@@ -34,22 +34,23 @@ _KWARGS_DESCRIPTION = """
             `smollm2` (extra `lm`), or a folder or Hub id of a causal or seq2seq model; needs a model with aspects.
         doc_reduce ('mean', 'sum'; default 'mean'): how the scores against several documents become one; `mean` stays in
             [0, 1], `sum` is the paper's.
-        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
-            or any torch device.
-        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            scores are batch-invariant (1e-6) in `float32` only.
-        batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
+        return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
+            cost.
+        preset ('paper', None; default None): sets several options at once; options given explicitly override it.
+        truncation ('window', 'cut'; default 'window'): what a cross-encoder does with long texts: `window` reads all of
+            them, `cut` cuts both in parallel to its window, as the paper.
+
+    Run settings, the same for all metrics:
+        device (str or None; default 'auto'): `auto`, `cpu`, `cuda`, `mps` or any torch device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model; scores are
+            batch-invariant (1e-6) in `float32` only.
+        batch_size (int or None; default None): texts per forward pass of a contextual model; by default as many as fill
+            the processor's cache.
         threads (int or None; default None): threads that compare texts; by default one per available processor.
         workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
             with threads.
         progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
             seconds.
-        return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
-            cost.
-        preset ('paper', None; default None): sets several options at once; options given explicitly override it.
-        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
-        truncation ('window', 'cut'; default 'window'): what a cross-encoder does with long texts: `window` reads all of
-            them, `cut` cuts both in parallel to its window, as the paper.
 
     Returns:
         score: mean of `scores`.
@@ -89,8 +90,8 @@ class ReferenceFreeSummaryQuality(TextMetric):
     def _compute(
         self, *, predictions, sources,
         # options: written by `make cards`
-        model="shipped", lm=None, doc_reduce="mean", device="auto", dtype="float32", batch_tokens=None, threads=None,
-        workers=None, progress=None, return_alignment=False, preset=None, unescape=False, truncation="window",
+        model="shipped", lm=None, doc_reduce="mean", return_alignment=False, preset=None, truncation="window",
+        device="auto", dtype="float32", batch_size=None, threads=None, workers=None, progress=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

@@ -35,15 +35,12 @@ _KWARGS_DESCRIPTION = """
             file, a spaCy pipeline, or a transformers model by Hub id or folder.
         stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` uses the list for
             `lang`.
-        punctuation (True, False; default True): drop tokens without a letter or digit.
         lowercase (True, False; default True): lowercase words (a contextual model still reads the original case).
         keep_numbers (True, False; default True): keep tokens that consist of digits only.
         temperature ('auto' or a number above zero; default 'auto'): score = exp(−distance / temperature): 1 is the
             paper's Eq. 3; `auto` is the mean distance between unrelated texts under these options.
         oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: dropped, placed at the origin (the
             authors' script), or at distance 0 from identical words and `temperature` from all others.
-        average ('scores', 'distances'; default 'scores'): `score` is the mean of the scores, or the similarity of the
-            mean distance.
         lang (str; default 'en'): language code, for sentence splitting and stop words.
         distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; `euclidean` in the paper.
         normalize (True, False; default False): scale every vector to length 1 first.
@@ -52,20 +49,9 @@ _KWARGS_DESCRIPTION = """
         context ('sentence', 'text'; default 'sentence'): what a contextual model encodes at a time.
         weights ('count', 'uniform', 'idf', 'norm', None; default None): mass of a word: its count (Eq. 1, the default),
             uniform, IDF or vector norm.
-        device (str or None; default 'auto'): device of a contextual model given by name: `auto`, `cpu`, `cuda`, `mps`
-            or any torch device.
-        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model given by name;
-            scores are batch-invariant (1e-6) in `float32` only.
-        batch_tokens (int or None; default None): tokens per batch of a contextual model, padding included.
-        threads (int or None; default None): threads that compare texts; by default one per available processor.
-        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
-            with threads.
-        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
-            seconds.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
         preset ('paper', None; default None): sets several options at once; options given explicitly override it.
-        unescape (True, False; default False): decode HTML entities such as `&quot;` first.
         idf ('corpus', path, IdfTable or None; default None): IDF table: `corpus` computes it from the references of
             this call; implies IDF weights.
         multi_ref ('max', 'mean'; default 'max'): how scores against several references are combined.
@@ -74,10 +60,18 @@ _KWARGS_DESCRIPTION = """
         window (int or None; default None): tokens a contextual model reads at once; by default the model's own limit.
         rescale (True, False or path; default False): rescale linearly so that unrelated texts score 0 on average and
             equal texts 1, with the built-in list of unrelated texts or a file written by `movers baseline`.
-        max_cells (int; default 25000000): largest cost matrix, in cells of about 42 bytes; larger pairs are an error
-            that names the row.
-        shared_pass (SharedPass or None; default None): metrics given the same `movers.SharedPass` reuse one forward
-            pass per text.
+
+    Run settings, the same for all metrics:
+        device (str or None; default 'auto'): `auto`, `cpu`, `cuda`, `mps` or any torch device.
+        dtype ('float32', 'float16', 'bfloat16'; default 'float32'): precision of a contextual model; scores are
+            batch-invariant (1e-6) in `float32` only.
+        batch_size (int or None; default None): texts per forward pass of a contextual model; by default as many as fill
+            the processor's cache.
+        threads (int or None; default None): threads that compare texts; by default one per available processor.
+        workers (int or None; default None): worker processes, for static vectors; contextual models run in one process,
+            with threads.
+        progress (True, False, None; default None): show a progress bar; by default only on a terminal, after two
+            seconds.
 
     Returns:
         score: mean of `scores`.
@@ -108,11 +102,10 @@ class Wms(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="wordllama", stopwords="auto", punctuation=True, lowercase=True, keep_numbers=True, temperature="auto",
-        oov="drop", average="scores", lang="en", distance="euclidean", normalize=False, layer="mean",
-        context="sentence", weights=None, device="auto", dtype="float32", batch_tokens=None, threads=None, workers=None,
-        progress=None, return_alignment=False, preset=None, unescape=False, idf=None, multi_ref="max",
-        truncation="window", window=None, rescale=False, max_cells=25000000, shared_pass=None,
+        model="wordllama", stopwords="auto", lowercase=True, keep_numbers=True, temperature="auto", oov="drop",
+        lang="en", distance="euclidean", normalize=False, layer="mean", context="sentence", weights=None,
+        return_alignment=False, preset=None, idf=None, multi_ref="max", truncation="window", window=None, rescale=False,
+        device="auto", dtype="float32", batch_size=None, threads=None, workers=None, progress=None,
         # end of the options
     ):  # fmt: skip
         return self.score(locals())

@@ -16,52 +16,19 @@ Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate
 
 from __future__ import annotations
 
-from movers.agreement.coefficients import (
-    COEFFICIENTS,
-    LEVELS,
-    Agreement,
-    Coefficient,
-    Estimate,
-    Level,
-    correlate,
-    correlation,
-    correlation_matrix,
-    percentile_interval,
-    share_of_pairs_ranked_right,
-)
-from movers.agreement.scoring import SystemTest, compare_texts
-from movers.agreement.significance import (
-    PairwiseTest,
-    Randomization,
-    SystemComparison,
-    Williams,
-    compare_correlations,
-    compare_systems,
-    williams_test,
-)
-from movers.agreement.table import AgreementRow, agreement_table
+from movers.agreement.coefficients import COEFFICIENTS, LEVELS, correlate, correlation
+from movers.agreement.scoring import compare_texts
+from movers.agreement.significance import compare_correlations, compare_systems, williams_test
+from movers.agreement.table import agreement_table
 
 __all__ = [
     "COEFFICIENTS",
     "LEVELS",
-    "Agreement",
-    "AgreementRow",
-    "Coefficient",
-    "Estimate",
-    "Level",
-    "PairwiseTest",
-    "Randomization",
-    "SystemComparison",
-    "SystemTest",
-    "Williams",
     "agreement_table",
     "compare_correlations",
     "compare_systems",
     "compare_texts",
     "correlate",
     "correlation",
-    "correlation_matrix",
-    "percentile_interval",
-    "share_of_pairs_ranked_right",
     "williams_test",
 ]

@@ -1,20 +1,10 @@
 """Human-judged texts: one row per text, read from files, filtered by conditions.
 
-Every row has
-
-``id``
-    any label;
-``candidate``
-    the judged text;
-``references``
-    a list of reference texts, empty if the text was judged against ``source``;
-``scores``
-    name → number, or null if there is none (a name whose values are all texts, such as corrections, is not a score; it
-    is kept as the field ``scores.<name>``);
-
-and optionally ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts at summary
-level), ``lp`` (language pair), ``split``, or anything else. Files are JSON Lines, JSON, Parquet, or CSV and TSV with
-columns ``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null.
+A row has ``candidate`` (the judged text), ``references`` (a list of texts, empty if it was judged against ``source``),
+``scores`` (name → number, or null if there is none; a name whose values are all texts, such as corrections, is
+ignored), and optionally ``id``, ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts
+at summary level), ``lp`` (language pair), ``split``, or anything else. Files are JSON Lines, JSON, Parquet, or CSV and
+TSV with columns ``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null.
 ``benchmarks/agreement/convert.py`` converts published datasets into this format.
 """
 
@@ -30,9 +20,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from movers.errors import InputError
-from movers.io import Table, write_file
-
-__all__ = ["JudgedSet", "JudgedText", "read_judged", "write_judged"]
+from movers.io import Table
 
 Record = Mapping[str, object]
 LocatedRecord = tuple[str, Record]  # a row, and its location for error messages
@@ -40,7 +28,7 @@ LocatedRecord = tuple[str, Record]  # a row, and its location for error messages
 
 @dataclass(frozen=True)
 class JudgedText:
-    """One judged text; ``fields`` holds everything beyond the four required fields of a row."""
+    """One judged text; ``fields`` holds all other fields of its row."""
 
     id: str
     candidate: str
@@ -68,16 +56,15 @@ class JudgedSet:
         located = list(rows)
         if not located:
             raise InputError(f"{name}: expected at least one judged text, but got none")
-        values: dict[str, list[object]] = {}
+        kinds: dict[str, set[type]] = {}
         for where, row in located:
             scores = row.get("scores")
             if not isinstance(scores, Mapping):
                 raise InputError(f"{where}: scores: expected an object of names and numbers, but got {scores!r:.60}")
             for key, value in scores.items():
-                if value is not None:
-                    values.setdefault(key, []).append(value)
-        texts = {key for key, column in values.items() if all(isinstance(value, str) for value in column)}
-        return cls(name, tuple(_judged_text(row, where, number, texts) for number, (where, row) in enumerate(located)))
+                kinds.setdefault(key, set()).add(type(value))
+        texts = {key for key, types in kinds.items() if str in types <= {str, type(None)}}
+        return cls(name, tuple(_judged_text(number, where, row, texts) for number, (where, row) in enumerate(located)))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -97,10 +84,6 @@ class JudgedSet:
             raise InputError(f"{self.name}: expected one of the human scores {known}, but got {name!r}")
         return [text.scores.get(name) for text in self.texts]
 
-    def field_names(self) -> list[str]:
-        """The names of all fields, in order of first appearance."""
-        return list(dict.fromkeys(name for text in self.texts for name in text.fields))
-
     def labels(self, name: str) -> list[str]:
         """One field of every text (``system``, ``doc``, ``lp`` …) as text; a row without it is an error."""
         for text in self.texts:
@@ -116,28 +99,26 @@ class JudgedSet:
         ``>=`` and ``<=`` compare numbers; texts whose field is not a number do not match.
         """
         texts = self.texts
+        fields = dict.fromkeys(name for text in texts for name in text.fields)
         for condition in conditions:
             match = re.fullmatch(r"\s*(.+?)\s*(!=|>=|<=|=)\s*(.*?)\s*", condition, re.DOTALL)
             if match is None:
                 raise InputError(f"where: expected field=value (or !=, >=, <=), but got {condition!r}")
             name, operator, bound = match.groups()
-            if name not in self.field_names():
-                known = ", ".join(self.field_names()) or "(none)"
-                raise InputError(f"{self.name}: expected one of the fields {known}, but got {name!r}")
-            limit = _number(bound)
-            if limit is None and operator in (">=", "<="):
-                raise InputError(f"where: expected a number after {operator}, but got {condition!r}")
-            texts = tuple(text for text in texts if _meets(text.fields.get(name), operator, bound, limit))
+            if name not in fields:
+                raise InputError(f"{self.name}: expected one of the fields {', '.join(fields)}, but got {name!r}")
+            texts = tuple(text for text in texts if _meets(text.fields.get(name), operator, bound))
         if not texts:
             raise InputError(f"{self.name}: expected texts with {' and '.join(conditions)}, but got none")
         return JudgedSet(self.name, texts)
 
 
-def _meets(value: object, operator: str, bound: str, limit: float | None) -> bool:
+def _meets(value: object, operator: str, bound: str) -> bool:
     if operator in ("=", "!="):
         return (_as_label(value) == bound) == (operator == "=")
-    number = _number(str(value))
-    return number is not None and limit is not None and (number >= limit if operator == ">=" else number <= limit)
+    low, high = (bound, str(value)) if operator == ">=" else (str(value), bound)
+    low_number, high_number = _number(low), _number(high)
+    return low_number is not None and high_number is not None and low_number <= high_number
 
 
 def _number(text: str) -> float | None:
@@ -155,8 +136,8 @@ def _as_label(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _judged_text(row: Record, where: str, number: int, texts: set[str]) -> JudgedText:
-    """A validated row; ``texts`` are the names in ``scores`` that hold texts."""
+def _judged_text(number: int, where: str, row: Record, ignored: set[str]) -> JudgedText:
+    """A validated row, without the scores that are ``ignored``."""
     candidate, references, scores = row.get("candidate"), row.get("references") or [], row["scores"]
     assert isinstance(scores, Mapping)
     if not _is_text(candidate):
@@ -167,11 +148,8 @@ def _judged_text(row: Record, where: str, number: int, texts: set[str]) -> Judge
         id=str(number if row.get("id") is None else row["id"]),
         candidate=candidate,
         references=tuple(references),
-        scores={
-            name: _score(value, f"{where}: scores[{name!r}]") for name, value in scores.items() if name not in texts
-        },
-        fields={key: value for key, value in row.items() if key not in ("id", "candidate", "references", "scores")}
-        | {f"scores.{name}": value for name, value in scores.items() if name in texts},
+        scores={name: _score(scores[name], f"{where}: scores[{name!r}]") for name in scores if name not in ignored},
+        fields={key: value for key, value in row.items() if key not in ("id", "candidate", "references", "scores")},
     )
 
 
@@ -194,10 +172,9 @@ def _score(value: object, where: str) -> float | None:
 def read_judged(
     source: str | Path, *, split: str | None = None, where: Sequence[str] = (), references: Sequence[str] = ()
 ) -> JudgedSet:
-    """Read judged texts from a file, ``-`` for standard input.
+    """Read those judged texts from a file (``-``: standard input) that meet ``where`` and whose ``split`` is this one.
 
-    Only texts that meet the conditions ``where`` (:meth:`JudgedSet.where`) and have the value ``split`` in their field
-    of that name; ``references`` are further references for every text, such as a model essay.
+    ``references`` are further references for every text, such as a model essay.
     """
     judged = JudgedSet.from_rows(Path(source).name.split(".")[0], _read_records(str(source)))
     conditions = [*where, *([f"split={split}"] if split else [])]
@@ -240,19 +217,3 @@ def _reference_cell(cell: str) -> list[object]:
     except ValueError:
         references = None  # A text that begins with a bracket.
     return references if isinstance(references, list) else [cell] if cell else []
-
-
-def write_judged(judged: JudgedSet, path: str | Path) -> None:
-    """Write a dataset as JSON Lines (gzipped if the name ends in ``.gz``); deterministic."""
-    rows = (
-        {
-            "id": text.id,
-            **text.fields,
-            "candidate": text.candidate,
-            "references": text.references,
-            "scores": text.scores,
-        }
-        for text in judged.texts
-    )
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

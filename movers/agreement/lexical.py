@@ -6,17 +6,16 @@ Like the other metrics, they are functions of predictions and references that re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Literal, get_args
 
 from movers.errors import InputError
-from movers.inputs import check_choice, check_pairs
-from movers.scores.options import References
+from movers.inputs import check_choice, check_options, check_pairs
 
-__all__ = ["LEXICAL_METRICS", "bleu", "chrf", "rouge"]
-
+References = Sequence[str] | Sequence[Sequence[str]]
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 
@@ -24,8 +23,7 @@ def _package(metric: str, module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
-        raise InputError(f"{metric}: expected the package {package} (extra `benchmarks`), but got: {error}") from error
+        raise InputError(f"{metric}: expected the extra `benchmarks` to be installed, but got: {error}") from error
 
 
 def _result(scores: list[float], signature: str) -> dict[str, object]:
@@ -62,3 +60,8 @@ def _sentence_scores(name: str, metric: Any, predictions: Sequence[str], referen
 
 
 LEXICAL_METRICS: dict[str, Callable[..., dict[str, object]]] = {"rouge": rouge, "bleu": bleu, "chrf": chrf}
+
+
+def check_lexical_options(name: str, options: Mapping[str, object]) -> None:
+    parameters = inspect.signature(LEXICAL_METRICS[name]).parameters.values()
+    check_options(name, options, [each.name for each in parameters if each.kind is each.KEYWORD_ONLY])

@@ -1,8 +1,4 @@
-"""Plots: score distributions of bad and good texts, and heat maps of the correlations between metrics.
-
-Every function returns a matplotlib ``Figure`` (no global state, no window); `save_plots` writes them. matplotlib is
-part of the extra ``plots`` and imported only when something is drawn.
-"""
+"""Plots: score distributions of bad and good texts, and heat maps of the correlations between metrics."""
 
 from __future__ import annotations
 
@@ -11,20 +7,17 @@ import math
 from collections.abc import Collection, Mapping
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Floats, Scores, correlation_matrix, stack
+from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Floats, Scores, coefficient_of, stack
 from movers.errors import InputError
 from movers.io import write_file
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["plot_metric_correlations", "plot_score_distributions", "save_plots", "write_figure"]
 
 _BAD, _GOOD = "#D55E00", "#0072B2"  # of Okabe and Ito's colour-blind-safe palette
 
@@ -42,42 +35,33 @@ def _panels(count: int, width: float, height: float, title: str) -> tuple[Figure
     for place, axis in enumerate(axes):
         axis.set_visible(place < count)
         axis.spines[["top", "right"]].set_visible(False)
-    if title:
-        figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11)
     return figure, axes[:count]
 
 
 def plot_score_distributions(
-    metrics: Mapping[str, Scores],
-    human: Scores,
-    *,
-    human_name: str = "human score",
-    lower_is_better: bool = False,
-    share: float = 0.25,
-    title: str = "",
+    metrics: Mapping[str, Scores], human: Scores, *, human_name: str, lower_is_better: bool = False, title: str = ""
 ) -> Figure:
     """Distribution of each metric's scores for texts judged bad and good (Zhao et al. 2019, Fig. 2).
 
-    Bad and good are the worst and the best ``share`` of texts by human score, with ties; the labels give the bounds.
-    The less the two distributions overlap, the better the metric separates them.
+    Bad and good are the worst and the best quarter of texts by human score, with ties; the labels give the bounds. The
+    less the two distributions overlap, the better the metric separates them.
     """
-    if not 0 < share <= 0.5:
-        raise InputError(f"plots: share: expected a number above 0 and at most 0.5, but got {share}")
     figure, axes = _panels(len(metrics), 3.0, 3.2, title)
     people, *columns = stack({"human": human, **metrics})
-    for axis, (name, scores) in zip(axes, zip(metrics, columns, strict=True), strict=True):
+    for axis, name, scores in zip(axes, metrics, columns, strict=True):
         complete = ~np.isnan(people + scores)
         judged, shown = people[complete], scores[complete]
-        low, high = np.quantile(judged, [share, 1 - share]) if len(judged) else (math.nan, math.nan)
-        lowest, highest = (f"≤ {low:.3g}", shown[judged <= low]), (f"≥ {high:.3g}", shown[judged >= high])
-        parts = {"bad": highest, "good": lowest} if lower_is_better else {"bad": lowest, "good": highest}
-        for place, (colour, (_, values)) in enumerate(zip((_BAD, _GOOD), parts.values(), strict=True)):
+        low, high = np.quantile(judged, [0.25, 0.75]) if len(judged) else (math.nan, math.nan)
+        parts = [(f"≤ {low:.3g}", shown[judged <= low]), (f"≥ {high:.3g}", shown[judged >= high])]
+        bad, good = reversed(parts) if lower_is_better else parts
+        for place, (colour, (_, values)) in enumerate(((_BAD, bad), (_GOOD, good))):
             _draw_distribution(axis, place, values, colour)
-        axis.set_xticks([0, 1], [f"{word}: {bound}\nn = {len(values)}" for word, (bound, values) in parts.items()])
-        axis.tick_params(axis="x", labelsize=9)
+        labels = [f"{word}: {bound}\nn = {len(values)}" for word, (bound, values) in (("bad", bad), ("good", good))]
+        axis.set_xticks([0, 1], labels, fontsize=9)
         axis.set_xlim(-0.6, 1.6)
         axis.set_title(name, fontsize=10)
-    figure.supxlabel(f"texts by {human_name}: worst (bad) and best (good) {share:.0%}", fontsize=10)
+    figure.supxlabel(f"texts by {human_name}: worst (bad) and best (good) quarter", fontsize=10)
     figure.supylabel("metric score", fontsize=10)
     return figure
 
@@ -89,27 +73,25 @@ def _draw_distribution(axis: Axes, place: int, values: Floats, colour: str) -> N
     scatter = np.random.default_rng(0).uniform(-0.12, 0.12, size=len(values))
     axis.scatter(place + scatter, values, s=4, color=colour, alpha=min(0.5, 60 / len(values)), linewidths=0)
     if len(values) > 2 and values.min() < values.max():
-        drawn = axis.violinplot([values], [place], widths=0.85, showextrema=False)
-        for body in cast("list[Artist]", drawn["bodies"]):
-            body.set(facecolor=colour, alpha=0.35)
+        bodies: Any = axis.violinplot([values], [place], widths=0.85, showextrema=False)["bodies"]
+        bodies[0].set(facecolor=colour, alpha=0.35)
     quarter, median, three_quarters = np.quantile(values, [0.25, 0.5, 0.75])
     axis.vlines(place, quarter, three_quarters, color="black", linewidth=4)
     axis.scatter([place], [median], s=14, color="white", edgecolor="black", zorder=3)
 
 
 def plot_metric_correlations(
-    metrics: Mapping[str, Scores],
-    human: Scores,
-    *,
-    human_name: str = "people",
-    coefficient: Coefficient = "pearson",
-    title: str = "",
+    metrics: Mapping[str, Scores], human: Scores, *, human_name: str, coefficient: Coefficient, title: str = ""
 ) -> Figure:
     """Heat map of the correlations between metrics, and of each with human scores (Zhao et al. 2019, Fig. 3).
 
-    The framed first row is the correlation with human scores; the rest shows how similar the metrics are.
+    The framed first row is the correlation with human scores; the rest shows how similar the metrics are. Only texts
+    that have all scores are used.
     """
-    names, matrix = correlation_matrix({human_name: human, **metrics}, coefficient)
+    names = [human_name, *metrics]
+    columns = stack({human_name: human, **metrics})
+    columns = columns[:, ~np.isnan(columns).any(axis=0)]
+    matrix = np.array([[coefficient_of(x, y, coefficient) for y in columns] for x in columns])
     size = 1.8 + 0.62 * len(names)
     figure, (axis,) = _panels(1, size + 0.6, size, title)
     from matplotlib.patches import Rectangle
@@ -135,21 +117,17 @@ def save_plots(
     humans: Mapping[str, Scores],
     *,
     lower_is_better: Collection[str] = (),
-    coefficient: Coefficient = "spearman",
-    title: str = "",
+    coefficient: Coefficient,
+    title: str,
 ) -> list[Path]:
     """Write ``distribution_<name>.png`` and ``metrics_<name>.png`` for each human score."""
     make_folder(folder)
     paths = []
     for name, human in humans.items():
-        heading = f"{title}: {name}" if title else name
+        shared: dict[str, Any] = {"human_name": name, "title": f"{title}: {name}"}
         figures = {
-            "distribution": plot_score_distributions(
-                metrics, human, human_name=name, lower_is_better=name in lower_is_better, title=heading
-            ),
-            "metrics": plot_metric_correlations(
-                metrics, human, human_name=name, coefficient=coefficient, title=heading
-            ),
+            "distribution": plot_score_distributions(metrics, human, lower_is_better=name in lower_is_better, **shared),
+            "metrics": plot_metric_correlations(metrics, human, coefficient=coefficient, **shared),
         }
         safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
         paths += [write_figure(figure, Path(folder) / f"{kind}_{safe}.png") for kind, figure in figures.items()]
@@ -157,7 +135,7 @@ def save_plots(
 
 
 def make_folder(folder: str | Path) -> None:
-    """A folder for plots; an error if there can be none."""
+    """Make a folder for plots."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

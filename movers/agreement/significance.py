@@ -4,45 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from movers.agreement.coefficients import (
     COEFFICIENTS,
     Coefficient,
-    Estimate,
     Floats,
     Level,
+    Outcome,
     Paired,
     Scores,
     check_resampling,
     coefficient_of,
     coefficients_of_rows,
     labels_for,
-    percentile_interval,
     stack,
+    with_interval,
 )
 from movers.errors import InputError
 from movers.inputs import check_choice, check_positive
 
-Alternative = Literal["two-sided", "greater", "less"]
+Exchanges = NDArray[np.int8]
 
 
-@dataclass(frozen=True)
-class Williams:
-    """Outcome of :func:`williams_test`: the statistic, its degrees of freedom, the probability under equality."""
+class Williams(NamedTuple):
+    """Outcome of :func:`williams_test`: the statistic, its degrees of freedom, the two-sided p-value."""
 
     t: float
     degrees_of_freedom: int
     p: float
 
 
-def williams_test(
-    human_a: float, human_b: float, a_b: float, n: int, alternative: Alternative = "two-sided"
-) -> Williams:
+def williams_test(human_a: float, human_b: float, a_b: float, n: int) -> Williams:
     r"""Williams' test of the difference between two dependent correlations with the same human scores.
 
     With :math:`r_{12}` and :math:`r_{13}` the correlations of metrics A and B with the human scores, :math:`r_{23}` the
@@ -53,20 +50,15 @@ def williams_test(
         {2K\frac{n-1}{n-3} + \frac{(r_{12} + r_{13})^2}{4}(1 - r_{23})^3}},
         \qquad K = 1 - r_{12}^2 - r_{13}^2 - r_{23}^2 + 2 r_{12} r_{13} r_{23}.
 
-    Clark et al. apply it to Spearman coefficients; Graham and Baldwin, one-sided, to Pearson's. ``greater``: A
-    correlates better than B. Steiger (1980) gives 0.89 for correlations of .5 and .4 with .1 between the two, on 103
-    people:
+    Clark et al. apply it to Spearman coefficients, Graham and Baldwin to Pearson's. Steiger (1980) gives 0.89 for
+    correlations of .5 and .4 with .1 between the two, on 103 people:
 
     >>> outcome = williams_test(0.5, 0.4, 0.1, n=103)
     >>> round(outcome.t, 2), outcome.degrees_of_freedom, round(outcome.p, 2)
     (0.89, 100, 0.37)
     """
-    check_choice("agreement", "alternative", alternative, get_args(Alternative))
     if n < 4:
         raise InputError(f"agreement: n: expected at least 4 for Williams' test, but got {n}")
-    for name, value in (("human_a", human_a), ("human_b", human_b), ("a_b", a_b)):
-        if not -1.0 - 1e-9 <= value <= 1.0 + 1e-9:
-            raise InputError(f"agreement: {name}: expected a correlation between -1 and 1, but got {value!r}")
     determinant = 1 - human_a**2 - human_b**2 - a_b**2 + 2 * human_a * human_b * a_b
     if determinant < -1e-6:
         raise InputError(
@@ -81,87 +73,54 @@ def williams_test(
     else:
         # Metrics that are equal up to scale: no difference, or one without uncertainty.
         t = 0.0 if abs(difference) < 1e-12 else math.copysign(math.inf, difference)
-    null = stats.t(n - 3)
-    p = {"two-sided": 2 * null.sf(abs(t)), "greater": null.sf(t), "less": null.cdf(t)}[alternative]
-    return Williams(float(t), n - 3, float(p))
+    return Williams(float(t), n - 3, float(2 * stats.t.sf(abs(t), n - 3)))
 
 
-@dataclass(frozen=True)
-class Randomization:
-    """Outcome of a randomization test: two-sided p-value, number of exchanges, whether they are exhaustive."""
-
-    p: float
-    n_resamples: int
-    exact: bool
-
-
-def exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool = False) -> Iterator[Floats]:
+def _exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool = False) -> Iterator[Exchanges]:
     """Blocks of shape (exchanges, n): 1 for a unit that is exchanged, else 0; at random, or all 2ⁿ."""
     if exact:
-        yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
+        yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.int8)
         return
     block = max(1, 2_000_000 // n)  # bounds the memory
     for start in range(0, n_resamples, block):
-        yield rng.integers(0, 2, size=(min(block, n_resamples - start), n), dtype=np.int8).astype(np.float64)
+        yield rng.integers(0, 2, size=(min(block, n_resamples - start), n), dtype=np.int8)
 
 
-def can_be_exact(n: int, n_resamples: int) -> bool:
-    """Whether all 2ⁿ exchanges are at most ``n_resamples``."""
-    return n < 63 and 2**n <= n_resamples
-
-
-def probability(exchanged: Floats, observed: float, exact: bool) -> Randomization:
+def probability(exchanged: Floats, observed: float, exact: bool = False) -> float:
     """Two-sided p-value: share of exchanges with at least the observed difference.
 
     The observed difference counts as one of the random exchanges, so that the p-value is never 0 and the test is valid.
     Differences within rounding count as equal.
     """
     extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
-    p = extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
-    return Randomization(p, len(exchanged), exact)
+    return extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
 
 
 # --- two metrics -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PairwiseTest:
-    """Two metrics compared by their correlation with the same human scores.
-
-    ``n`` texts in ``units`` units have all three scores. ``difference`` is metric A's coefficient less metric B's, NaN
-    where one is undefined; then there is no ``permutation`` test. ``williams`` is None where the test does not apply:
-    Kendall coefficients, means over documents, fewer than four units. ``interval`` is the difference with its paired
-    bootstrap interval, if it was asked for, ``exchanged`` (n_resamples,) what a mean over groups is tested with.
-    """
-
-    n: int
-    units: int
-    difference: float
-    williams: Williams | None = None
-    permutation: Randomization | None = None
-    interval: Estimate | None = None
-    exchanged: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-
-
-def pairwise_test(paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator) -> PairwiseTest:
-    """Test metric 1 of ``paired`` against metric 2."""
+def pairwise_test(
+    paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator
+) -> tuple[Outcome, Floats]:
+    """Test metric 1 of ``paired`` against metric 2; also differences after ``n_resamples`` random exchanges."""
     difference = paired.value(1, coefficient) - paired.value(2, coefficient)
+    row: Outcome = {"n": paired.texts, "units": paired.units, "difference": difference}
+    row |= dict.fromkeys(("williams_t", "williams_p", "permutation_p", "permutation_exact"))
     if math.isnan(difference):
-        return PairwiseTest(paired.texts, paired.units, difference)
-    exact = can_be_exact(paired.units, n_resamples)
-    exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng, exact))
-    permutation = probability(exchanged, difference, exact)
-    if exact:  # A mean over groups needs the same number of exchanges in every group.
-        exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng))
-    williams = None
-    if coefficient in ("pearson", "spearman") and paired.documents is None and paired.units >= 4:
+        return row | {"difference": None}, np.empty(0)
+    row["permutation_exact"] = exact = 2**paired.units <= n_resamples
+    exchanged = _differences(paired, coefficient, _exchanges(paired.units, n_resamples, rng, exact))
+    row["permutation_p"] = probability(exchanged, difference, exact)
+    if exact:
+        exchanged = _differences(paired, coefficient, _exchanges(paired.units, n_resamples, rng))
+    if coefficient != "kendall" and paired.documents is None and paired.units >= 4:
         human, a, b = paired.columns
         human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
-        williams = williams_test(human_a, human_b, a_b, paired.units)
-    return PairwiseTest(paired.texts, paired.units, difference, williams, permutation, exchanged=exchanged)
+        row["williams_t"], _, row["williams_p"] = williams_test(human_a, human_b, a_b, paired.units)
+    return row, exchanged
 
 
-def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Floats]) -> Floats:
+def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Exchanges]) -> Floats:
     """Differences of the two metrics' coefficients after exchanging their scores in some units."""
     if paired.documents is not None:
         # A document's coefficients are exchanged whole: the mean difference with random signs.
@@ -172,27 +131,16 @@ def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Floa
         a, b = ((scores - scores.mean()) / scores.std() for scores in (a, b))
     else:
         human, a, b = (stats.rankdata(scores) for scores in (human, a, b))
-    return np.concatenate([_exchanged_differences(a, b, human, coefficient, block) for block in blocks])
-
-
-def _exchanged_differences(a: Floats, b: Floats, human: Floats, coefficient: Coefficient, exchange: Floats) -> Floats:
-    """r(A′, human) − r(B′, human) after each exchange; ``exchange`` has shape (exchanges, n)."""
-    if coefficient in ("kendall", "kendall_c"):
-        people = np.broadcast_to(human, exchange.shape)
+    # Exchanged ranks are not ranked anew, so Spearman's coefficient is Pearson's of the ranks.
+    statistic: Coefficient = "kendall" if coefficient == "kendall" else "pearson"
+    differences = []
+    for block in blocks:
+        people = np.broadcast_to(human, block.shape)
         first, second = (
-            coefficients_of_rows(np.where(exchange == 1, y, x), people, [coefficient])[coefficient]
-            for x, y in ((a, b), (b, a))
+            coefficients_of_rows(np.where(block, x, y), people, [statistic])[statistic] for x, y in ((b, a), (a, b))
         )
-        return np.asarray(first - second)
-    # Pearson's r needs only Σx, Σx² and Σxy, which are linear in the exchange: one matrix product for a block.
-    human = human - human.mean()
-    moved = exchange @ np.stack([b - a, b**2 - a**2, (b - a) * human], axis=1)
-    r = []
-    for scores, change in ((a, moved), (b, -moved)):
-        total, squares, products = (np.array([scores.sum(), scores @ scores, scores @ human]) + change).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            r.append(products / np.sqrt((squares - total**2 / len(scores)) * (human @ human)))
-    return r[0] - r[1]
+        differences.append(first - second)
+    return np.concatenate(differences)
 
 
 def compare_correlations(
@@ -205,10 +153,9 @@ def compare_correlations(
     documents: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
     n_resamples: int = 1000,
-    confidence: float = 0.95,
     seed: int = 0,
-) -> PairwiseTest:
-    """Does metric A correlate better with human scores than metric B? Williams' test, permutation test, bootstrap.
+) -> Outcome:
+    """Does metric A correlate better with human scores than metric B? Williams' test and permutation test.
 
     The permutation test: under the null hypothesis that the metrics are equally good, their scores of a text are
     exchangeable. So the two scores of random texts are exchanged, and the observed difference of the correlations is
@@ -217,41 +164,23 @@ def compare_correlations(
     tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
     level a system's two mean scores. Only texts that have all three scores are used.
 
+    Returns a flat dict of JSON values: ``n`` texts, ``units``, ``difference`` (A's coefficient less B's),
+    ``williams_t`` and ``williams_p`` (None for Kendall, at summary level, and for fewer than four units),
+    ``permutation_p``, ``permutation_exact``; all None where a coefficient is undefined.
+
     >>> people = [1, 2, 3, 4, 5, 6, 7, 8]
-    >>> outcome = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
-    >>> round(outcome.difference, 3), outcome.permutation.exact, outcome.williams.p < 0.05
+    >>> row = compare_correlations([1, 2, 3, 4, 5, 6, 8, 7], [2, 1, 4, 3, 8, 5, 7, 6], people, "spearman")
+    >>> round(row["difference"], 3), row["permutation_exact"], row["williams_p"] < 0.05
     (0.19, True, True)
     """
     check_choice("agreement", "coefficient", coefficient, COEFFICIENTS)
-    check_resampling(n_resamples, seed, confidence=confidence)
+    check_resampling(n_resamples, seed)
     columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
     paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
-    # Equal seeds: both metrics are bootstrapped on the same resamples.
-    a, b = (
-        paired.replicates(metric, [coefficient], n_resamples, np.random.default_rng(seed))[coefficient]
-        for metric in (1, 2)
-    )
-    test = pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))
-    return replace(test, interval=Estimate(test.difference, *percentile_interval(a - b, confidence)))
+    return pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))[0]
 
 
 # --- two systems -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SystemComparison:
-    """Two systems' scores of the same ``n`` texts compared: means with paired bootstrap intervals, two-sided tests."""
-
-    n: int
-    a: Estimate
-    b: Estimate
-    difference: Estimate
-    bootstrap_p: float
-    randomization: Randomization
-
-    def significant(self, alpha: float = 0.05) -> bool:
-        """Whether both tests give p < alpha."""
-        return max(self.bootstrap_p, self.randomization.p) < alpha
 
 
 def compare_systems(
@@ -262,8 +191,11 @@ def compare_systems(
     n_exchanges: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> SystemComparison:
-    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization.
+) -> Outcome:
+    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization, two-sided.
+
+    Returns a flat dict of JSON values: ``n``; ``mean_a``, ``mean_b``, ``difference``, each also with ``_low`` and
+    ``_high``; ``bootstrap_p``, ``randomization_p``, ``randomization_exact``, ``confidence``.
 
     The bootstrap replicates :math:`d^*` of the difference, centred on 0 instead of the observed :math:`d`, estimate its
     distribution under the null hypothesis, so
@@ -275,8 +207,8 @@ def compare_systems(
     all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
 
     >>> outcome = compare_systems([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
-    >>> round(outcome.difference.value, 3), outcome.bootstrap_p < 0.01, outcome.randomization
-    (0.275, True, Randomization(p=0.125, n_resamples=16, exact=True))
+    >>> round(outcome["difference"], 3), outcome["bootstrap_p"] < 0.01, outcome["randomization_p"]
+    (0.275, True, 0.125)
     """
     check_resampling(n_resamples, seed, confidence=confidence)
     check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
@@ -287,12 +219,16 @@ def compare_systems(
     columns = np.vstack([columns, columns[0] - columns[1]])
     rng = np.random.default_rng(seed)
     means = np.stack([columns[:, rng.integers(0, n, size=n)].mean(axis=1) for _ in range(n_resamples)], axis=1)
-    a, b, difference = (
-        Estimate(float(column.mean()), *percentile_interval(replicates, confidence))
-        for column, replicates in zip(columns, means, strict=True)
-    )
-    exact = can_be_exact(n, n_exchanges)
-    blocks = exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
+    exact = 2**n <= n_exchanges
+    blocks = _exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
     exchanged = np.concatenate([(1 - 2 * block) @ columns[2] / n for block in blocks])
-    bootstrap_p = probability(means[2] - difference.value, difference.value, exact=False).p
-    return SystemComparison(n, a, b, difference, bootstrap_p, probability(exchanged, difference.value, exact))
+    difference = float(columns[2].mean())
+    row: Outcome = {"n": n}
+    for name, column, replicates in zip(("mean_a", "mean_b", "difference"), columns, means, strict=True):
+        row |= with_interval(name, float(column.mean()), replicates, confidence)
+    return row | {
+        "bootstrap_p": probability(means[2] - difference, difference),
+        "randomization_p": probability(exchanged, difference, exact),
+        "randomization_exact": exact,
+        "confidence": confidence,
+    }

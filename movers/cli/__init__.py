@@ -1,16 +1,14 @@
-"""`movers …`: the command line, one module per command. Nothing heavy is imported before a command needs it."""
+"""`movers …`: the command line. Nothing heavy is imported before a command needs it."""
 
 from __future__ import annotations
 
 import argparse
-import io
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
 
-from movers.cli import baseline, compare, correlate, demo, explain, listing, score, serve, train
+from movers.cli import basics, compare, correlate, explain, score, train
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -26,8 +24,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (score, explain, compare, correlate, listing, baseline, train, demo, serve):
-        command.add_parser(commands)
+    for module in (score, explain, compare, correlate, basics, train):
+        module.add_parser(commands)
     return parser
 
 
@@ -40,42 +38,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
-    alone = argv is None
-    if alone:
-        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # removes half-written files
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # what the encoding of a terminal lacks
     try:
         arguments = _parser().parse_args(argv)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            code = int(arguments.run(arguments))
+            arguments.run(arguments)
             print(end="", flush=True)
-            return code
+            return 0
     except InputError as error:
         if os.environ.get("MOVERS_DEBUG"):
             raise
         print(f"movers: error: {printable(str(error))}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("movers: interrupted", file=sys.stderr)
-        return _stop(alone, 130)
-    except SystemExit as error:
-        if error.code == 128 + signal.SIGTERM:
-            _stop(alone, error.code)
-        raise
     except BrokenPipeError:  # the reader closed the pipe: `movers … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter ends quietly
         return 141
-
-
-def _stop(alone: bool, code: int) -> int:
-    """End the process at once: the interpreter would wait for threads that are still solving."""
-    if alone:
-        sys.stderr.flush()
-        os._exit(code)
-    return code
 
 
 def _show_warning(message: Warning | str, *details: object) -> None:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 from movers.errors import InputError, RowError
-from movers.io import Table, TextGroups, Texts, check_output, is_stream, printable, write_file
-from movers.registry import METRICS, parse_metric, parse_options, split_metrics
+from movers.io import Table, Texts, check_output, is_stream, printable, write_file
+from movers.registry import parse_metric, parse_options, split_metrics
 
 if TYPE_CHECKING:
     from movers.scorer import Row
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 METRIC_HELP = "NAME or NAME[key=value,…]; separate several with commas"
+PICTURES = (".html", ".svg", ".png", ".json")
 TableFormat = Literal["text", "markdown", "csv", "json"]
 _TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print text that may contain control characters, with those escaped."""
+    print(printable(text), file=file)
+
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
 
@@ -30,7 +36,7 @@ _TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".c
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of a metric."""
     parser.add_argument("-m", "--model", help="encoder, short for --set model=…")
-    description = "option of every metric; repeatable; options in brackets win"
+    description = "option of every metric; repeatable; an option in brackets wins"
     parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help=description)
 
 
@@ -40,46 +46,28 @@ def options_of(arguments: argparse.Namespace) -> dict[str, object]:
     return options if arguments.model is None else {**options, "model": arguments.model}
 
 
-class ChosenMetric(NamedTuple):
-    """A metric as typed by the user (its label in tables), with its name and options."""
-
-    label: str
-    name: str
-    options: dict[str, object]
-
-
 def choose_metrics(
     text: str, shared: Mapping[str, object] | None = None, others: Iterable[str] = ()
-) -> list[ChosenMetric]:
-    """Parse metrics from the command line, `wms,moverscore[n_gram=2]`, and validate their options.
+) -> dict[str, tuple[str, dict[str, object]]]:
+    """Parse metrics from the command line and validate their options: metric as typed → name, options.
 
-    `shared` are options of all metrics (those in brackets win), `others` further names that are valid (`rouge`).
+    `shared` are options of all metrics (those in brackets win), `others` further names that are valid.
 
-    >>> [(metric.name, metric.options) for metric in choose_metrics("wms,rouge[variant=rouge1]", others=["rouge"])]
-    [('wms', {}), ('rouge', {'variant': 'rouge1'})]
+    >>> choose_metrics("wms,rouge[variant=rouge1]", {"stopwords": None}, others=["rouge"])
+    {'wms': ('wms', {'stopwords': None}), 'rouge[variant=rouge1]': ('rouge', {'variant': 'rouge1'})}
     """
-    metrics: list[ChosenMetric] = []
-    known = [*METRICS, *others]
-    for label in split_metrics(text):
-        name, _, options = (part.strip() for part in label.partition("["))
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise InputError(f"metric: expected one of {', '.join(known)}, but got {name!r}{hint}")
-        if name in METRICS:
-            spec, own = parse_metric(label)
-            own = {**(shared or {}), **own}
-            spec.parse(own)
+    metrics = {}
+    labels = split_metrics(text)
+    for label in labels:
+        name, _, inner = label.partition("[")
+        if name in others:
+            metrics[label] = name, parse_options(split_metrics(inner.removesuffix("]")))
         else:
-            own = parse_options(split_metrics(options.removesuffix("]")))
-        metrics.append(ChosenMetric(label, name, own))
-    if shared and metrics and all(metric.name not in METRICS for metric in metrics):
-        raise InputError(f"{metrics[0].name}: --set and --model do not apply; pass its options in brackets")
-    labels = [metric.label for metric in metrics]
-    if not labels:
-        raise InputError(f"metric: expected at least one metric, but got {text!r}")
-    if len(set(labels)) < len(labels):
-        raise InputError(f"metric: expected different metrics, but got {', '.join(labels)}")
+            spec, options = parse_metric(label)
+            metrics[label] = spec.name, {**(shared or {}), **options}
+            spec.parse(metrics[label][1])
+    if not labels or len(metrics) < len(labels):
+        raise InputError(f"metric: expected different metrics, but got {text!r}")
     return metrics
 
 
@@ -103,84 +91,55 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}-column", metavar="NAME", help=description)
 
 
-def check_compared(command: str, arguments: argparse.Namespace, compared_with: Mapping[str, str]) -> None:
-    """References and sources must be passed if the metrics need them, and only then (metric → what it needs)."""
-    for metric, argument in compared_with.items():
-        if not getattr(arguments, argument):
-            raise InputError(f"{metric}: expected --{argument} FILE")
-    for argument in ("references", "sources"):
-        column = f"{argument[:-1]}_column"
-        if getattr(arguments, argument) and argument not in compared_with.values():
-            raise InputError(f"{command}: --{argument}: {', '.join(compared_with)} would not read them")
-        if getattr(arguments, column) is not None and not getattr(arguments, argument):
-            raise InputError(f"{command}: --{column.replace('_', '-')} requires --{argument} FILE")
-
-
-def check_other_file(command: str, output: str | None, inputs: Iterable[tuple[str, str]]) -> None:
-    """The output must be none of the files that are read (argument, file)."""
+def check_other_file(output: str | None, inputs: Iterable[str]) -> None:
+    """The output must be none of the files that are read."""
     if output is None or is_stream(output) or not os.path.exists(output):
         return
-    for argument, path in inputs:
+    for path in inputs:
         if os.path.exists(path) and os.path.samefile(output, path):
-            raise InputError(f"{command}: --output: expected another file than the {argument}, but got {output}")
+            raise InputError(f"--output: expected another file than the input {path}, but got {output}")
 
 
-def check_rows(counts: Sequence[tuple[str, int]]) -> None:
-    """All files must have the same number of rows, at least one (file, count)."""
-    (first, rows), *others = counts
-    if not rows:
-        raise InputError(f"{first}: expected at least one row, but got none")
-    for path, count in others:
-        if count != rows:
-            raise InputError(f"expected equally many rows, but {first} has {rows} and {path} has {count}")
-
-
-@dataclass(frozen=True)
 class InputFiles:
     """Predictions with their references or sources, checked and counted; each iteration reads the files again."""
 
-    predictions: Texts
-    compared: dict[str, TextGroups]  # "references" and "sources", as far as they are needed
-    rows: int
-    digests: dict[str, str]  # of each file
-
-    @classmethod
-    def read(cls, arguments: argparse.Namespace, files: Mapping[str, Sequence[str]]) -> InputFiles:
+    def __init__(self, arguments: argparse.Namespace, files: Mapping[str, Sequence[str]]) -> None:
         """Read and check files by argument: predictions (one file), references, sources."""
         columns = {argument: getattr(arguments, f"{argument[:-1]}_column") for argument in files}
         tables: dict[str, Table] = {}  # several arguments may share standard input
-        texts: dict[str, list[Texts]] = {argument: [] for argument in files}
-        counts, digests = [], {}
+        self.texts: dict[str, list[Texts]] = {argument: [] for argument in files}
+        self.digests: dict[str, str] = {}
+        counts: dict[str, int] = {}
         for argument, paths in files.items():
+            if not paths:
+                raise InputError(f"expected --{argument} FILE")
             for number, path in enumerate(paths, start=1):
                 if path not in tables:
-                    tables[path] = Table(path, columns[argument] or next(filter(None, columns.values()), None))
+                    wanted = (columns[name] for name in files if path in files[name])
+                    tables[path] = Table(path, next(filter(None, wanted), None))
                 file = Texts(tables[path], argument, columns[argument])
-                rows, digest = file.survey(lists=argument != "predictions")
-                counts.append((path, rows))
-                digests[f"{argument} (file {number})" if len(paths) > 1 else argument] = f"sha256 {digest[:16]}"
-                texts[argument].append(file)
-        check_rows(counts)
-        (predictions,) = texts.pop("predictions")
-        for argument, others in texts.items():
-            for file in others:
-                if (
-                    file.table is predictions.table
-                    and file.column == predictions.column
-                    and (file.column or file.table.piped)
-                ):
-                    same = f"the same column {file.column!r}" if file.column else "the same lines"
-                    raise InputError(
-                        f"{argument}: {file.table.path}: expected other texts than the predictions, but got {same}; "
-                        f"--prediction-column and --{argument[:-1]}-column choose columns"
-                    )
-        return cls(predictions, {name: TextGroups(others) for name, others in texts.items()}, counts[0][1], digests)
+                self.texts[argument].append(file)
+                counts[path], digest = file.survey()
+                self.digests[f"{argument} (file {number})"] = f"sha256 {digest[:16]}"
+        self.predictions = self.texts["predictions"][0]
+        (first, self.rows), *others = counts.items()
+        if not self.rows:
+            raise InputError(f"{first}: expected at least one row, but got none")
+        for path, count in others:
+            if count != self.rows:
+                raise InputError(f"expected equally many rows, but {first} has {self.rows} and {path} has {count}")
+
+    def joined(self, argument: str) -> Iterator[list[str]]:
+        """For each row, its texts in all files of an argument."""
+        for groups in zip(*(file.groups() for file in self.texts[argument]), strict=True):
+            yield [text for group in groups for text in group]
 
     def __iter__(self) -> Iterator[Row]:
         from movers.scorer import Row
 
-        for prediction, *groups in zip(self.predictions, *self.compared.values(), strict=True):
-            yield Row(prediction, **dict(zip(self.compared, groups, strict=True)))
+        compared = [argument for argument in self.texts if argument != "predictions"]
+        for prediction, *groups in zip(self.predictions, *map(self.joined, compared), strict=True):
+            yield Row(prediction, **dict(zip(compared, groups, strict=True)))
 
     @contextmanager
     def locate_errors(self) -> Iterator[None]:
@@ -188,19 +147,16 @@ class InputFiles:
         try:
             yield
         except RowError as error:
-            if error.argument in self.compared:
-                raise error.at(self.compared[error.argument].where_row(error.row, error.place or 0)) from None
-            raise error.at(self.predictions.where_row(error.row)) from None
+            place = error.place or 0
+            for file in self.texts[error.argument]:
+                texts = next(islice(file.groups(), error.row, None))
+                if place < len(texts):
+                    raise error.at(file.where_row(error.row)) from None
+                place -= len(texts)
+            raise
 
 
 # --- output ----------------------------------------------------------------------------------------------------------
-
-
-def check_picture(path: str, suffixes: Sequence[str] = (".html", ".svg", ".png", ".json")) -> None:
-    """Check that the suffix of an image file is supported and that the file is writable."""
-    if Path(path).suffix.lower() not in suffixes:
-        raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")
-    check_output(path, suffixes)
 
 
 def add_resampling(parser: argparse.ArgumentParser) -> None:
@@ -231,8 +187,3 @@ def print_table(table: str, arguments: argparse.Namespace) -> None:
         print(printable(table) if sys.stdout.isatty() else table, end="")
     else:
         write_file(arguments.output, table)
-
-
-def say(text: str, file: TextIO | None = None) -> None:
-    """Print text that may contain control characters, with those escaped."""
-    print(printable(text), file=file)

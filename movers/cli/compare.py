@@ -6,27 +6,25 @@ import argparse
 
 from movers.cli.arguments import (
     METRIC_HELP,
+    InputFiles,
     Subparsers,
     add_compared_texts,
     add_options,
     add_resampling,
-    check_compared,
     check_other_file,
-    check_rows,
     choose_metrics,
     options_of,
     print_table,
     table_format,
 )
 from movers.errors import InputError, RowError
-from movers.io import TextGroups, Texts
 
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "compare",
-        usage="movers compare SYSTEM SYSTEM … (-r FILE … | --sources FILE) [options]",
+        usage="movers compare SYSTEM SYSTEM … (-r FILE … | --sources FILE …) [options]",
         help="test whether the scores of two systems differ significantly",
         description="Score the outputs of two or more systems and compare the first with each of the others: paired "
         "bootstrap and approximate randomization.",
@@ -43,7 +41,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Score the systems' texts with every metric and print the comparisons of the first with the others."""
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.scoring import MetricCall, compare_texts, compared_with
@@ -51,30 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     form = table_format(arguments)
     metrics = choose_metrics(arguments.metrics, options_of(arguments), others=LEXICAL_METRICS)
-    if len(arguments.systems) < 2:
-        raise InputError(f"compare: expected at least two files of systems' texts, but got {len(arguments.systems)}")
-    if len(set(arguments.systems)) < len(arguments.systems):
-        raise InputError("compare: expected different files, but got the same one twice")
-    if len(arguments.sources) > 1:
-        raise InputError(f"compare: expected one file of sources, but got {len(arguments.sources)}")
-    check_compared("compare", arguments, {metric.name: compared_with(metric.name) for metric in metrics})
-    inputs = [(name, path) for name in ("systems", "references", "sources") for path in getattr(arguments, name)]
-    if [path for _, path in inputs].count("-") > 1:
-        raise InputError("compare: standard input (-) can be only one of the files")
-    check_other_file("compare", arguments.output, inputs)
-    files = {path: Texts(path, "predictions", arguments.prediction_column) for path in arguments.systems}
-    systems = {path: list(file) for path, file in files.items()}
-    references = [Texts(path, "references", arguments.reference_column) for path in arguments.references]
-    sources = [Texts(path, "sources", arguments.source_column) for path in arguments.sources]
-    counts = [(path, len(texts)) for path, texts in systems.items()]
-    counts += [(file.table.path, file.survey(lists=True)[0]) for file in references]
-    check_rows(counts + [(file.table.path, file.survey()[0]) for file in sources])
+    systems = arguments.systems
+    if len(set(systems)) < max(2, len(systems)):
+        raise InputError(f"compare: expected at least two different files of systems' texts, but got {len(systems)}")
+    files = {"predictions": systems}
+    files |= {needed: getattr(arguments, needed) for needed in (compared_with(name) for name, _ in metrics.values())}
+    check_other_file(arguments.output, [path for paths in files.values() for path in paths])
+    inputs = InputFiles(arguments, files)
+    predictions = dict(zip(systems, inputs.texts["predictions"], strict=True))
     try:
         tests = compare_texts(
-            systems,
-            [MetricCall(*metric) for metric in metrics],
-            references=list(TextGroups(references)) if references else None,
-            sources=list(sources[0]) if sources else None,
+            {path: list(texts) for path, texts in predictions.items()},
+            [MetricCall(label, name, options) for label, (name, options) in metrics.items()],
+            **{argument: list(inputs.joined(argument)) for argument in files if argument != "predictions"},
             n_resamples=arguments.resamples,
             n_exchanges=arguments.exchanges,
             confidence=arguments.confidence,
@@ -83,6 +70,5 @@ def run(arguments: argparse.Namespace) -> int:
             progress=False if arguments.quiet else None,
         )
     except RowError as error:
-        raise error.at(files[error.argument].where_row(error.row)) from None
-    print_table(render_comparison(tests, form, arguments.confidence), arguments)
-    return 0
+        raise error.at(predictions[error.argument].where_row(error.row)) from None
+    print_table(render_comparison(tests, form), arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 
 from movers.cli.arguments import (
     METRIC_HELP,
@@ -18,6 +17,7 @@ from movers.cli.arguments import (
 )
 from movers.errors import InputError, RowError
 from movers.io import Texts
+from movers.registry import split_metrics
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -48,7 +48,7 @@ def add_parser(commands: Subparsers) -> None:
         description = f"field with the {name}, for --level {level} (default: {default})"
         add(f"--{name}-field", default=default, metavar="FIELD", help=description)
     add("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
-    coefficients = ("pearson", "spearman", "kendall", "kendall_c")
+    coefficients = ("pearson", "spearman", "kendall")
     tested = "coefficient of the significance tests (default: pearson)"
     add("--coefficient", choices=coefficients, default="pearson", help=tested)
     add("--plots", metavar="DIR", help="write plots to DIR")
@@ -56,77 +56,57 @@ def add_parser(commands: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Score a judged set with every metric and print the table."""
-    from movers.agreement.correlation import check_resampling
+    from movers.agreement.coefficients import check_resampling
     from movers.agreement.judged import read_judged
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.scoring import MetricCall, score_judged
     from movers.agreement.table import agreement_table, render
 
     form = table_format(arguments)
-    inputs = [("data", arguments.data), *(("reference", path) for path in arguments.reference)]
-    check_other_file("correlate", arguments.output, inputs)
-    calls = [MetricCall(*metric) for metric in choose_metrics(arguments.metrics, others=LEXICAL_METRICS)]
+    check_other_file(arguments.output, [arguments.data, *arguments.reference])
+    metrics = choose_metrics(arguments.metrics, others=LEXICAL_METRICS)
     references = [" ".join(text.strip() for text in Texts(path, "references")) for path in arguments.reference]
-    for path, text in zip(arguments.reference, references, strict=True):
-        if not text.strip():
-            raise InputError(f"correlate: --reference: {path}: expected a text, but it is empty")
     check_resampling(arguments.resamples, arguments.seed, confidence=arguments.confidence, alpha=arguments.alpha)
     judged = read_judged(arguments.data, split=arguments.split, where=arguments.where, references=references)
     # A reference that was judged among the candidates would be compared with itself.
-    judged_references = [text for text in judged.texts if text.fields.get("is_reference") is True]
-    if judged_references and len(judged_references) < len(judged):
+    judged_references = sum(text.fields.get("is_reference") is True for text in judged.texts)
+    if 0 < judged_references < len(judged):
         judged = judged.where("is_reference!=true")
-    humans = {name: judged.human(name) for name in _names(arguments.human) or judged.human_names()}
+    humans = {name: judged.human(name) for name in split_metrics(arguments.human or "") or judged.human_names()}
     if not humans:
         raise InputError(f"{arguments.data}: expected human scores, but no text has any")
     if arguments.plots:
-        from movers.agreement.plots import make_folder
+        from movers.agreement.plots import make_folder, save_plots
 
         make_folder(arguments.plots)
     groups = judged.labels(arguments.group) if arguments.group else None
-    documents = judged.labels(arguments.document_field) if arguments.level == "summary" else None
-    systems = judged.labels(arguments.system_field) if arguments.level == "system" else None
+    calls = [MetricCall(label, name, options) for label, (name, options) in metrics.items()]
     try:
         scored = score_judged(judged, calls, groups=groups, progress=False if arguments.quiet else None)
     except RowError as error:
         raise error.at(judged.shown(judged.texts[error.row])) from None
-    metrics = {label: result.scores for label, result in scored.items()}
-    lower_is_better = _names(arguments.lower_is_better)
+    scores = {label: result.scores for label, result in scored.items()}
+    lower_is_better = split_metrics(arguments.lower_is_better or "")
     rows = agreement_table(
-        metrics,
+        scores,
         humans,
         level=arguments.level,
-        documents=documents,
-        systems=systems,
+        documents=judged.labels(arguments.document_field) if arguments.level == "summary" else None,
+        systems=judged.labels(arguments.system_field) if arguments.level == "system" else None,
         groups=groups,
-        has_references=[bool(text.references) for text in judged.texts],
         lower_is_better=lower_is_better,
         tested=arguments.coefficient,
         alpha=arguments.alpha,
         n_resamples=arguments.resamples,
         confidence=arguments.confidence,
         seed=arguments.seed,
-        signatures={label: result.signature for label, result in scored.items()},
     )
-    rows = [replace(row, skipped_reference_texts=len(judged_references)) for row in rows]
+    for row in rows:
+        row |= {"signature": scored[row["metric"]].signature, "skipped_reference_texts": judged_references}
     print_table(render(rows, form), arguments)
     if arguments.plots:
-        from movers.agreement.plots import save_plots
-
-        plots = save_plots(
-            arguments.plots,
-            metrics,
-            humans,
-            lower_is_better=lower_is_better,
-            coefficient=arguments.coefficient,
-            title=judged.name,
-        )
-        for path in plots:
+        shown = {"coefficient": arguments.coefficient, "title": judged.name, "lower_is_better": lower_is_better}
+        for path in save_plots(arguments.plots, scores, humans, **shown):
             say(str(path), sys.stderr)
-    return 0
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -22,9 +22,7 @@ class _TrainingParser(argparse.ArgumentParser):
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
-    training = commands.add_parser(
-        "train", help="train a learned metric", description="Train a model for a learned metric."
-    )
+    training = commands.add_parser("train", help="train a learned metric", description="Train a learned metric.")
     kinds = training.add_subparsers(title="what to train", metavar="KIND", required=True, parser_class=_TrainingParser)
     kinds.add_parser(
         "quality",
@@ -48,40 +46,30 @@ def _declare_arguments(parser: argparse.ArgumentParser) -> None:
         add(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
     add("--split", default="train", help="split of a Hub dataset (default: train)")
     add("--vectors", metavar="DIR", help="cache vectors in DIR, to share them between runs")
-    hyperparameters = parser.add_argument_group("hyperparameters, saved with the model")
+    group = parser.add_argument_group("hyperparameters, saved with the model")
     for row in option_rows(TrainingOptions):
         flag = f"--{row.name.replace('_', '-')}"
         if row.default is False:
-            hyperparameters.add_argument(flag, action="store_true", default=None, help=row.help)
-            continue
-        hyperparameters.add_argument(
-            flag,
-            type=str if isinstance(row.default, str) else parse_value,
-            choices=[choice for choice in row.choices if choice is not None] or None,
-            metavar=None if row.choices else "VALUE",
-            help=row.help + ("" if row.default is None else f" (default: {row.default})"),
-        )
+            group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=row.help)
+        else:
+            description = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
+            default = argparse.SUPPRESS
+            group.add_argument(flag, type=parse_value, default=default, metavar="VALUE", help=description)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Train and print test scores."""
     from movers.inputs import check_positive
     from movers.quality.data import read_pairs
     from movers.quality.training import TrainingOptions, train
     from movers.scores.options import option_rows
 
-    values = {row.name: getattr(arguments, row.name) for row in option_rows(TrainingOptions)}
-    options = TrainingOptions.parse(
-        "train quality", {name: value for name, value in values.items() if value is not None}
-    )
+    values = vars(arguments)
+    chosen = {row.name: values[row.name] for row in option_rows(TrainingOptions) if row.name in values}
+    options = TrainingOptions.parse("train quality", chosen)
     check_positive("train quality", "limit", arguments.limit)
-    pairs = read_pairs(
-        arguments.data,
-        source_column=arguments.source_column,
-        summary_column=arguments.summary_column,
-        split=arguments.split,
-        limit=arguments.limit,
-    )
+    columns = {"source_column": arguments.source_column, "summary_column": arguments.summary_column}
+    pairs = read_pairs(arguments.data, split=arguments.split, limit=arguments.limit, **columns)
     model = train(
         pairs,
         arguments.output,
@@ -95,4 +83,3 @@ def run(arguments: argparse.Namespace) -> int:
     say(f"{arguments.output}: best epoch {best['epoch']} of {len(curve)}")
     for name, value in model.record["test"].items():
         say(f"  test {name}: {value:.4f}")
-    return 0

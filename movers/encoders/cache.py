@@ -19,10 +19,8 @@ __all__ = ["VECTORS", "VectorCache", "build_once", "cache_folder", "file_digest"
 
 def cache_folder() -> Path:
     """Folder of derived files: `MOVERS_CACHE`, or `movers` in the user's cache folder."""
-    chosen = os.environ.get("MOVERS_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "movers"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("MOVERS_CACHE") or user / "movers")
 
 
 def build_once(name: str, build: Callable[[Path], Path], is_complete: Callable[[Path], bool] = Path.is_dir) -> Path:
@@ -51,8 +49,7 @@ def build_once(name: str, build: Callable[[Path], Path], is_complete: Callable[[
         if error.errno is None:  # raised by a library, not by the disk
             raise
         raise InputError(
-            f"cache: cannot write to {cache_folder()} ({error.strerror}): set MOVERS_CACHE to a folder that can be "
-            "written"
+            f"cache: cannot write to {cache_folder()} ({error.strerror}): set MOVERS_CACHE to a writable folder"
         ) from None
     return folder
 
@@ -81,21 +78,18 @@ def file_digest(path: Path) -> str:
 
 def folder_digest(folder: Path, patterns: tuple[str, ...]) -> str:
     """SHA-256 over the names and contents of the files in `folder` that match."""
-    total = hashlib.sha256()
     # os.path, because pathlib would raise for impossible names
     paths = {path for pattern in patterns for path in folder.glob(pattern)} if os.path.isdir(folder) else ()
-    for path in sorted(path for path in paths if path.is_file()):
-        total.update(f"{path.relative_to(folder).as_posix()}:{file_digest(path)}\n".encode())
-    return total.hexdigest()
+    files = sorted(path for path in paths if path.is_file())
+    lines = [f"{path.relative_to(folder).as_posix()}:{file_digest(path)}\n" for path in files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 class VectorCache:
-    """Thread-safe LRU cache of at most `capacity` bytes: by default an eighth of the memory, but at most 1 GiB."""
+    """Thread-safe LRU cache of at most `capacity` bytes."""
 
-    def __init__(self, capacity: int | None = None) -> None:
-        # Windows does not tell.
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
-        self.capacity = min(1 << 30, memory // 8) if capacity is None else capacity
+    def __init__(self, capacity: int = 1 << 30) -> None:
+        self.capacity = capacity
         self.size = 0
         self._values: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -121,9 +115,6 @@ class VectorCache:
         with self._lock:
             self._values.clear()
             self.size = 0
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 #: Shared by all encoders and metrics of the process.

@@ -6,12 +6,11 @@ window in which it has most context. Texts are truncated only on request.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,10 +24,9 @@ from movers.errors import InputError, TextError
 
 if TYPE_CHECKING:
     import torch
-    from tokenizers import Encoding
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "checked_texts", "surface_vectors"]
+__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "surface_vectors"]
 
 Vectors = NDArray[np.float32]
 
@@ -56,32 +54,21 @@ class EncodedText(NamedTuple):
 
 
 class ContextualEncoder:
-    """A transformer (of an encoder–decoder, the encoder) and its fast tokenizer.
-
-    `name` and `digest`, which identifies the weights, appear in signatures.
-    """
+    """A transformer (of an encoder–decoder, the encoder) and its fast tokenizer; `digest` identifies the weights."""
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        name: str,
-        digest: str,
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str, digest: str,
         cache: VectorCache = VECTORS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         from tokenizers import Tokenizer
 
         config = model.config
         self.model = model.get_encoder() if getattr(config, "is_encoder_decoder", False) else model
-        self.objects = model, tokenizer
-        self.name = name
-        self.digest = digest
+        self.objects, self.name, self.digest, self.cache = (model, tokenizer), name, digest, cache
         self.identity = f"{name}@{digest[:8]}"
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise InputError(
-                f"model: {name}: expected a fast tokenizer (with character offsets), but got {type(tokenizer).__name__}"
-            )
+            raise InputError(f"model: {name}: expected a fast tokenizer, but got {type(tokenizer).__name__}")
         # A copy: truncation and padding from the tokenizer's files are disabled without changing the caller's object.
         self._tokenizer = Tokenizer.from_str(backend.to_str())
         self._tokenizer.no_truncation()
@@ -101,9 +88,7 @@ class ContextualEncoder:
         self.sentence_window = min(self.max_window, _SENTENCE_WINDOW.get(name, self.max_window))
         layers = getattr(config, "num_hidden_layers", None) or getattr(config, "num_layers", None)
         self.states = int(layers) + 1 if layers else 0
-        self.cache = cache
-        # Distinguishes this encoder's vectors in a shared cache.
-        self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))
+        self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))  # in a shared cache
         self._lock = threading.Lock()
 
     @property
@@ -112,7 +97,7 @@ class ContextualEncoder:
 
     @property
     def dtype(self) -> str:
-        """Precision of the model, for signatures; a model passed as an object keeps its own."""
+        """Precision of the model, for signatures."""
         return str(self.model.dtype).removeprefix("torch.")
 
     def window_for(self, window: int | None) -> int:
@@ -125,14 +110,15 @@ class ContextualEncoder:
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text, special ones included, without truncation."""
-        return [self._tokens(encoding) for encoding in self._tokenizer.encode_batch(list(texts))]
-
-    def _tokens(self, encoding: Encoding) -> Tokens:
-        ids = np.array(encoding.ids, dtype=np.int64)
-        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-        words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
-        special = np.array(encoding.special_tokens_mask, dtype=bool)
-        return Tokens(ids, offsets[:, 0], offsets[:, 1], words, special, np.isin(ids, self._unknown) & ~special)
+        documents = []
+        for encoding in self._tokenizer.encode_batch(list(texts)):
+            ids = np.array(encoding.ids, dtype=np.int64)
+            starts, ends = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T
+            words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
+            special = np.array(encoding.special_tokens_mask, dtype=bool)
+            unknown = np.isin(ids, self._unknown) & ~special
+            documents.append(Tokens(ids, starts, ends, words, special, unknown))
+        return documents
 
     def count_pieces(self, words: Sequence[str]) -> int:
         """Number of subwords of the words, without special tokens."""
@@ -150,9 +136,9 @@ class ContextualEncoder:
     ) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` for every text as soon as it is ready, in any order.
 
-        `extra` names aggregations that other metrics will need: they are computed in the same forward pass and cached,
-        if there is room. `batch_size` is the number of texts (or windows of long texts) per forward pass, by default
-        as many as fit into a number of tokens; `window` the number of tokens read at once, special ones included.
+        `extra` names aggregations that other metrics will need: they are computed in the same forward pass and cached.
+        `batch_size` is the number of texts (or windows of long texts) per forward pass, by default as many as fit into
+        a number of tokens; `window` is the number of tokens read at once, special ones included.
         """
         limit = self.window_for(window)
         missing = []
@@ -185,16 +171,10 @@ class ContextualEncoder:
             return np.zeros((0, int(self.model.config.hidden_size)), np.float32)
         return np.stack([rows[text] for text in texts])
 
-    # -----------------------------------------------------------------------------------------------------------------
-
     def _forward(
-        self,
-        texts: Sequence[str],
-        documents: Sequence[Tokens],
-        wanted: Sequence[Aggregation],
-        limit: int,
+        self, texts: Sequence[str], documents: Sequence[Tokens], wanted: Sequence[Aggregation], limit: int,
         batch_size: int | None,
-    ) -> Iterator[tuple[int, list[Vectors]]]:
+    ) -> Iterator[tuple[int, list[Vectors]]]:  # fmt: skip
         """Yield the index of a text and one (n, D) matrix per wanted aggregation, once its last window was read."""
         before, frame = self._before, self._before + self._after
         windows = [
@@ -219,7 +199,10 @@ class ContextualEncoder:
                     matrix[begin:end] = part[begin - window.begin : end - window.begin]
                 windows_left[index] -= 1
                 if not windows_left[index]:
-                    yield index, [self._checked(texts[index], tokens, matrix) for matrix in matrices.pop(index)]
+                    for matrix in matrices[index]:
+                        check_vectors(self.identity, texts[index], matrix, total)
+                        _tell_unknown_apart(texts[index], tokens, matrix)
+                    yield index, matrices.pop(index)
 
     def _fit(self, texts: Sequence[str], limit: int, truncation: Truncation) -> tuple[list[Tokens], list[bool]]:
         """Tokens of the texts, cut to the window or refused if `truncation` says so; and whether each was cut."""
@@ -234,13 +217,13 @@ class ContextualEncoder:
                 f"{limit}: {texts[first][:60]!r}…",
                 texts[first],
             )
-        message = f"{sum(is_long)} text(s) were cut to the window of {limit} tokens (truncation='cut')"
-        warnings.warn(message, stacklevel=3)
-        for index, tokens in enumerate(documents):
-            if is_long[index]:
-                total = len(tokens.ids)
-                places = np.r_[0 : limit - self._after, total - self._after : total]
-                documents[index] = Tokens._make(column[places] for column in tokens)
+        warnings.warn(
+            f"{sum(is_long)} text(s) were cut to the window of {limit} tokens (truncation='cut')", stacklevel=3
+        )
+        for index in np.flatnonzero(is_long):
+            total = len(documents[index].ids)
+            places = np.r_[0 : limit - self._after, total - self._after : total]
+            documents[index] = Tokens._make(column[places] for column in documents[index])
         return documents, is_long
 
     def _run(
@@ -254,17 +237,22 @@ class ContextualEncoder:
         padded = np.full((len(batch), lengths.max()), self._pad, dtype=np.int64)
         for row, length, window in zip(padded, lengths, batch, strict=True):
             ids = documents[window.text].ids
-            body = ids[before + window.begin : before + window.end]
-            row[:length] = np.concatenate([ids[:before], body, ids[len(ids) - after :]])
+            row[:length] = np.r_[
+                ids[:before], ids[before + window.begin : before + window.end], ids[len(ids) - after :]
+            ]
         mask = np.arange(padded.shape[1]) < lengths[:, None]
         only_last = all(kind.kind == "last" for kind in wanted)
-        with torch.inference_mode(), self._lock, _evaluating(self.model):
-            attention = torch.from_numpy(mask).to(self.device)
-            output = self.model(
-                input_ids=torch.from_numpy(padded).to(self.device),
-                attention_mask=attention.long(),
-                output_hidden_states=not only_last,
-            )
+        with torch.inference_mode(), self._lock:
+            training = [module for module in self.model.modules() if module.training]
+            attention, inputs = torch.from_numpy(mask).to(self.device), torch.from_numpy(padded).to(self.device)
+            try:
+                self.model.eval()
+                output = self.model(
+                    input_ids=inputs, attention_mask=attention.long(), output_hidden_states=not only_last
+                )
+            finally:
+                for module in training:
+                    module.training = True
             places = attention.flatten().nonzero().squeeze(1)
             vectors = []
             for kind in wanted:
@@ -276,48 +264,21 @@ class ContextualEncoder:
         for begin, end in zip(ends - lengths, ends, strict=True):
             yield [part[begin:end] for part in vectors]
 
-    def _checked(self, text: str, tokens: Tokens, vectors: Vectors) -> Vectors:
-        """Check vectors, and replace those of unknown subwords by `surface_vectors`."""
-        vectors = check_vectors(self.identity, text, vectors, len(tokens.ids))
-        places = np.flatnonzero(tokens.unknown)
-        if len(places):
-            surfaces = [text[tokens.starts[place] : tokens.ends[place]] for place in places]
-            lengths = np.linalg.norm(vectors[places].astype(np.float64), axis=1)
-            vectors[places] = surface_vectors(surfaces, lengths, vectors.shape[1])
-        return vectors
 
-
-@contextlib.contextmanager
-def _evaluating(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation mode inside; the previous mode is restored afterwards."""
-    training = [module for module in model.modules() if module.training]
-    for module in training:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-def checked_texts(
-    encoder: ContextualEncoder, texts: Sequence[str], encoded_texts: Iterable[tuple[int, EncodedText]]
-) -> Iterator[tuple[int, EncodedText]]:
-    """Check what a contextual encoder yields: one vector per token, equal dimensions."""
-    width = None
-    for index, encoded in encoded_texts:
-        count = len(encoded.tokens.ids)
-        vectors = check_vectors(encoder.identity, texts[index], encoded.vectors, count, width)
-        width = vectors.shape[1]
-        yield index, encoded._replace(vectors=vectors)
+def _tell_unknown_apart(text: str, tokens: Tokens, vectors: Vectors) -> None:
+    """Replace the vectors of unknown subwords by `surface_vectors`."""
+    places = np.flatnonzero(tokens.unknown)
+    if len(places):
+        surfaces = [text[tokens.starts[place] : tokens.ends[place]] for place in places]
+        lengths = np.linalg.norm(vectors[places].astype(np.float64), axis=1)
+        vectors[places] = surface_vectors(surfaces, lengths, vectors.shape[1])
 
 
 def surface_vectors(surfaces: list[str], lengths: NDArray[np.float64], width: int) -> Vectors:
-    """Vectors (n, width) of the given lengths, with directions determined by the surface forms.
+    """Vectors (n, width) of the given lengths, with a pseudo-random direction per surface form.
 
-    A tokenizer maps all unknown subwords to one id, and an encoder gives them nearly the same vector, so any two of
-    them would match. With a pseudo-random direction per surface form, a subword matches only identical ones and is
-    nearly orthogonal to everything else.
+    A tokenizer maps all unknown subwords to one id, so any two of them would match. With these vectors a subword
+    matches only identical ones and is nearly orthogonal to everything else.
     """
     rows = []
     for surface in surfaces:

@@ -1,7 +1,4 @@
-r"""Aggregation of layers into one vector per token.
-
-`hidden_states` of a transformer are numbered from 0 (the embeddings) to L; a negative number counts from the end.
-"""
+"""Aggregation of a transformer's layers, numbered from 0 (the embeddings) to L, into one vector per token."""
 
 from __future__ import annotations
 
@@ -39,18 +36,17 @@ class Aggregation:
         return names.get(self.kind, self.kind)
 
     def needed(self, states: int) -> list[int]:
-        """Indices of the hidden states it reads, out of `states` = L + 1.
-
-        >>> Aggregation("pmeans").needed(7), Aggregation("layer", -2).needed(7)
-        ([2, 3, 4, 5, 6], [5])
-        """
-        if self.kind in ("pmeans", "routing"):
-            return list(range(max(0, states - _LAST_LAYERS), states))
-        if self.kind == "mean":
-            return list(range(states))
-        if self.kind == "join":
-            return [_state(number, states) for number in self.joined]
-        return [_state(self.layer if self.kind == "layer" else -1, states)]
+        """Indices of the hidden states it reads, out of `states` = L + 1."""
+        if self.kind in ("pmeans", "routing", "mean"):
+            return list(range(0 if self.kind == "mean" else max(0, states - _LAST_LAYERS), states))
+        numbers = self.joined or (self.layer if self.kind == "layer" else -1,)
+        for number in numbers:
+            if not -states <= number < states:
+                raise InputError(
+                    f"layer: expected a number from {-states} to {states - 1} "
+                    f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
+                )
+        return [number % states for number in numbers]
 
     def combine(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
         """(n, D) vectors from the hidden states (n, d) of n tokens in the needed layers."""
@@ -65,17 +61,8 @@ class Aggregation:
         return torch.stack(list(layers)).mean(dim=0) if self.kind == "mean" else layers[0]
 
 
-def _state(number: int, states: int) -> int:
-    if not -states <= number < states:
-        raise InputError(
-            f"layer: expected a number from {-states} to {states - 1} "
-            f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
-        )
-    return number % states
-
-
 def parse_aggregation(metric: str, value: object) -> Aggregation:
-    """Parse the value of an option.
+    """The aggregation that the option `layer` names.
 
     >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
     ['pmeans', '5', '4+6', '4+6']

@@ -14,40 +14,32 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from movers.encoders.cache import folder_digest
-from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama, convert_vectors
+from movers.encoders.cache import file_state, folder_digest
+from movers.encoders.contextual import ContextualEncoder
+from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 from movers.encoders.wheels import MINILM, MPNET, MissingWeights, minilm_folder, mpnet_folder
 from movers.errors import InputError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from movers.encoders.contextual import ContextualEncoder
-
 __all__ = ["MODEL_FILES", "Encoder", "find_device", "hub_answers", "load_encoder", "load_static", "object_digest",
            "quiet", "remote_code_allowed"]  # fmt: skip
 
-Encoder: TypeAlias = Union[StaticEncoder, "ContextualEncoder"]
+Encoder: TypeAlias = StaticEncoder | ContextualEncoder
 
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
 #: Files that determine the vectors of a transformer.
 MODEL_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt",
                "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "*.model")  # fmt: skip
 
-# What metrics need of a contextual encoder.
-_CONTEXTUAL = ("identity", "dtype", "states", "tokenizer_digest", "window_for", "tokenize", "encode")
 _loading = threading.Lock()
 
 
 def load_encoder(
-    model: object,
-    *,
-    device: str | None = "auto",
-    dtype: str = "float32",
-    progress: bool | None = None,
-    trust_remote_code: bool | None = None,
+    model: object, *, device: str | None = "auto", dtype: str = "float32", trust_remote_code: bool | None = None
 ) -> Encoder:
     """Load an encoder; it is loaded once per process and shared by all metrics.
 
@@ -65,53 +57,45 @@ def load_encoder(
     """
     if isinstance(model, tuple | list):
         return _from_objects(model)
-    if not isinstance(model, str | os.PathLike):
-        if isinstance(model, StaticEncoder) or all(hasattr(model, name) for name in _CONTEXTUAL):
-            return cast(Encoder, model)
-        raise InputError(
-            "model: expected a name, a path, a (model, tokenizer) pair or an encoder (static: identity, dimension, "
-            f"vectors; contextual: {', '.join(_CONTEXTUAL)}), but got {type(model).__name__}"
-        )
-    name = os.fspath(model)
-    with _loading:
-        static = _find_static(name, progress)
-        if static is not None:
-            return static
-        trusted = remote_code_allowed(trust_remote_code)
-        return _load_contextual(*_find_weights(name), find_device(device), dtype, trusted)
+    if isinstance(model, str | os.PathLike):
+        name, trusted = os.fspath(model), remote_code_allowed(trust_remote_code)
+        static = load_static(name)
+        with _loading:
+            return static or _load_contextual(*_find_weights(name), find_device(device), dtype, trusted)
+    if isinstance(model, StaticEncoder | ContextualEncoder):
+        return model
+    raise InputError(
+        "model: expected a name, a path, a (model, tokenizer) pair or an encoder (with identity, dimension and "
+        f"vectors), but got {type(model).__name__}"
+    )
 
 
-def load_static(model: str) -> StaticEncoder | None:
+def load_static(name: str) -> StaticEncoder | None:
     """The static encoder of that name, or None if it is not static (without heavy imports)."""
-    with _loading:
-        return _find_static(model, None)
-
-
-def remote_code_allowed(allowed: bool | None = None) -> bool:
-    """Whether Python code of a transformers model may run; by default the environment variable decides."""
-    return os.environ.get("MOVERS_TRUST_REMOTE_CODE") == "1" if allowed is None else allowed
-
-
-def _find_static(name: str, progress: bool | None) -> StaticEncoder | None:
-    if not name:
-        raise InputError("model: expected a name or a path, but got an empty string")
-    if name == "wordllama":
-        return _wordllama()
     path = Path(name)
-    if os.path.isfile(path):  # pathlib would raise for impossible file names
-        return _vector_file(*convert_vectors(path, progress))
-    if os.path.isdir(path):
-        if not (path / "meta.json").is_file() or (path / "config.json").is_file():
+    with _loading:
+        if not name:
+            raise InputError("model: expected a name or a path, but got an empty string")
+        if name == "wordllama":
+            return _wordllama()
+        if os.path.isfile(path):  # pathlib would raise for impossible file names
+            return _vector_file(path, file_state(path))
+        if os.path.isdir(path):
+            if not (path / "meta.json").is_file() or (path / "config.json").is_file():
+                return None
+        elif name.endswith(_VECTOR_SUFFIXES) or name.startswith((".", "/", "~")) or name.count("/") > 1:
+            raise InputError(f"model: {name!r} looks like a path, but there is no such file or folder")
+        elif not (re.fullmatch(r"[a-z]{2,3}_\w+", name) and importlib.util.find_spec(name)):
             return None
-    elif name.endswith(_VECTOR_SUFFIXES) or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise InputError(f"model: {name!r} looks like a path, but there is no such file or folder")
-    elif not _is_spacy_package(name):
-        return None
-    return _spacy_vectors(name, folder_digest(path, ("meta.json", "vocab/*")))
+        return _spacy_vectors(name, folder_digest(path, ("meta.json", "vocab/*")))
 
 
 _wordllama = lru_cache(maxsize=1)(WordLlama)
-_vector_file = lru_cache(maxsize=4)(VectorFile)
+
+
+@lru_cache(maxsize=4)
+def _vector_file(path: Path, state: tuple[int, ...]) -> VectorFile:
+    return VectorFile(path)
 
 
 @lru_cache(maxsize=2)
@@ -119,9 +103,9 @@ def _spacy_vectors(name: str, digest: str) -> SpacyVectors:
     return SpacyVectors(name)
 
 
-def _is_spacy_package(name: str) -> bool:
-    spec = importlib.util.find_spec(name) if re.fullmatch(r"[a-z]{2,3}_\w+", name) else None
-    return spec is not None and bool(spec.submodule_search_locations)
+def remote_code_allowed(allowed: bool | None = None) -> bool:
+    """Whether Python code of a transformers model may run; by default the environment variable decides."""
+    return os.environ.get("MOVERS_TRUST_REMOTE_CODE") == "1" if allowed is None else allowed
 
 
 def _find_weights(name: str) -> tuple[str, str, str | None]:
@@ -147,43 +131,34 @@ def _load_contextual(
     import torch
     import transformers
 
-    from movers.encoders.contextual import ContextualEncoder
-
     if dtype not in ("float32", "float16", "bfloat16"):
         raise InputError(f"dtype: expected one of 'float32', 'float16', 'bfloat16', but got {dtype!r}")
     is_folder = os.path.isdir(source)
     reached = is_folder or hub_answers()
     # If the Hub is unreachable, use only downloaded files; requests would be retried for minutes.
-    offline = {"local_files_only": not reached}
+    options = {"trust_remote_code": trusted, "local_files_only": not reached}
     try:
         # Weights missing from a checkpoint (such as an unused pooler) are initialised with a fixed seed, without
         # changing the random state of a surrounding training loop.
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=trusted, **offline)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
             model = transformers.AutoModel.from_pretrained(
-                source, dtype=getattr(torch, dtype), trust_remote_code=trusted, weights_only=True, **offline
+                source, dtype=getattr(torch, dtype), weights_only=True, **options
             )
     except UnpicklingError:
         raise InputError(f"model: {source!r}: expected weights, but got code, which is not run") from None
     except (OSError, ValueError) as error:  # a folder without a tokenizer is a ValueError
-        reason = " ".join(str(error).split())[:200]
-        if "trust_remote_code" in str(error):
-            raise InputError(
-                f"model: {source!r} brings code of its own, which movers does not run; if you trust it, use "
-                "movers.load_encoder(…, trust_remote_code=True) as model, or set MOVERS_TRUST_REMOTE_CODE=1"
-            ) from None
+        reason = " ".join(str(error).split())[:200] if reached else "the Hub cannot be reached"
+        message = f"model: {source!r}: expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id"
         if is_folder:
-            raise InputError(
-                f"model: {source!r}: expected the folder of a transformers model (config.json, weights, tokenizer), "
-                f"but it cannot be loaded: {reason}"
-            ) from error
-        if not reached:
-            reason = "the Hub cannot be reached; connect, or give the folder of a downloaded model"
-        raise InputError(
-            f"model: {source!r} is neither an encoder that movers knows, nor a file of word vectors, an installed "
-            f"spaCy pipeline or a local folder, and the Hugging Face Hub did not give it: {reason}"
-        ) from error
+            message = (
+                f"model: {source!r}: expected the folder of a transformers model (config.json, weights, tokenizer)"
+            )
+        if "trust_remote_code" in str(error):
+            message = f"model: {source!r} brings code of its own, which movers does not run"
+            reason = "to trust it, pass load_encoder(…, trust_remote_code=True) as model or MOVERS_TRUST_REMOTE_CODE=1"
+        raise InputError(f"{message}; {reason}") from error
     model.to(device)
     if digest is None:
         digest = getattr(model.config, "_commit_hash", None) or object_digest(model, tokenizer)
@@ -202,9 +177,7 @@ def find_device(device: str | None) -> str:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):
-        raise InputError(
-            f"device: {device!r} is not available here (torch {torch.__version__}); use 'cpu' or 'auto'"
-        ) from None
+        raise InputError(f"device: {device!r} is not available here; use 'cpu' or 'auto'") from None
     return device
 
 
@@ -248,8 +221,6 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
 
 @lru_cache(maxsize=2)  # the objects are the caller's
 def _wrap_objects(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, digest: str) -> ContextualEncoder:
-    from movers.encoders.contextual import ContextualEncoder
-
     name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/")
     return ContextualEncoder(model, tokenizer, name.rsplit("/", 1)[-1], digest)
 

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from movers.encoders.cache import build_once, file_state, sha256_of
 from movers.encoders.wheels import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
-from movers.io import progress_bar
 
-__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "check_vectors", "convert_vectors",
-           "known_vectors"]  # fmt: skip
+__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "check_vectors", "known_vectors"]
 
 Vectors = NDArray[np.float32]
 
@@ -42,28 +40,23 @@ class StaticEncoder(Protocol):
 def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
     """Validated output of an encoder: (n, dimension) finite vectors and (n,) whether each word is known."""
     vectors, known = encoder.vectors(words)
-    known = np.asarray(known)
-    if known.shape != (len(words),) or known.dtype != np.bool_:
-        raise InputError(
-            f"model: {encoder.identity}: expected {len(words)} booleans, but got {known.dtype} of shape {known.shape}"
-        )
-    return check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension), known
+    checked = check_vectors(encoder.identity, " ".join(words[:8]), vectors, len(words), encoder.dimension)
+    return checked, np.asarray(known, dtype=bool)
 
 
 def check_vectors(encoder: str, text: str, vectors: object, count: int, width: int | None = None) -> Vectors:
     """Check that the vectors of a text (or words) are (count, width) finite numbers; errors name encoder and text."""
     matrix = np.asarray(vectors)
-    what = f"model: {encoder}: {text[:60]!r}"
-    if matrix.ndim != 2 or len(matrix) != count or (width is not None and matrix.shape[1] != width):
-        expected = f"({count}, {'d' if width is None else width})"
-        raise InputError(f"{what}: expected {expected} vectors, but got {matrix.shape}")
-    if not np.issubdtype(matrix.dtype, np.floating):
-        raise InputError(f"{what}: expected real numbers, but got dtype {matrix.dtype}")
+    width_fits = matrix.ndim == 2 and width in (None, matrix.shape[1])
+    if not width_fits or len(matrix) != count or not np.issubdtype(matrix.dtype, np.floating):
+        raise InputError(
+            f"model: {encoder}: {text[:60]!r}: expected ({count}, {'d' if width is None else width}) real numbers, "
+            f"but got {matrix.dtype} of shape {matrix.shape}"
+        )
     with np.errstate(over="ignore"):
         single = matrix.astype(np.float32, copy=False)  # values that are too large become infinite
-    finite = np.isfinite(single).all(axis=1)
-    if not finite.all():
-        raise InputError(f"{what}: expected finite numbers, but vector {int(finite.argmin())} has none")
+    if not np.isfinite(single).all():
+        raise InputError(f"model: {encoder}: {text[:60]!r}: expected finite numbers")
     return single
 
 
@@ -71,10 +64,6 @@ class WordLlama:
     """256-dimensional subword vectors distilled from Llama-2, shipped in the package `wordllama`.
 
     The vector of a word is the mean of its subword vectors, so no word is out of vocabulary.
-
-    >>> vectors, known = WordLlama().vectors(["snow", "snowman", "xyzzyq"])
-    >>> vectors.shape, bool(known.all())
-    ((3, 256), True)
     """
 
     def __init__(self) -> None:
@@ -111,16 +100,42 @@ class WordLlama:
 
 
 class VectorFile:
-    """The words and vectors of a file that `convert_vectors` has read; only the rows in use are held in memory."""
+    """A file of word vectors: GloVe text, word2vec text or binary, fastText `.vec`; optionally gzipped.
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._arguments = folder, name
+    It is converted once, into a folder of the cache: parsing two million lines takes minutes. Only rows in use are held
+    in memory.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self._source = source
+        # Not by content: it takes seconds to read a file of gigabytes.
+        key = hashlib.sha256(f"{source.resolve()}-{file_state(source)}".encode("utf-8", "surrogateescape")).hexdigest()
+        folder = build_once(f"vectors/{key[:32]}", self._convert)
         # As bytes: text mode would treat a carriage return inside a word as a line break.
         words = (folder / "words.txt").read_bytes().decode("utf-8", "surrogateescape").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
         self._table = np.memmap(folder / "vectors.f32", np.float32, "r").reshape(len(words), -1)
         self.dimension = self._table.shape[1]
+        name = re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", source.name)
         self.identity = f"{name}-{self.dimension}@{(folder / 'sha256').read_text()[:8]}"
+
+    def _convert(self, folder: Path) -> Path:
+        words: dict[str, None] = {}
+        opened = gzip.open(self._source) if self._source.suffix == ".gz" else self._source.open("rb")
+        with (folder / "vectors.f32").open("wb") as rows, cast(BinaryIO, opened) as file:
+            try:
+                for word, vector in _read_vectors(file):
+                    # A repeated word keeps its first vector, as in gensim; a line break would corrupt the word list.
+                    if word not in words and "\n" not in word:
+                        words[word] = None
+                        rows.write(vector.tobytes())
+            except (gzip.BadGzipFile, EOFError, ValueError, zlib.error) as error:
+                raise InputError(f"model: {self._source}: expected word vectors, but {error}") from None
+        if not words:
+            raise InputError(f"model: {self._source}: expected word vectors, but the file has none")
+        (folder / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
+        (folder / "sha256").write_text(sha256_of(self._source))
+        return folder
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         rows = np.array([self._rows.get(word, -1) for word in words], dtype=np.int64)
@@ -129,77 +144,40 @@ class VectorFile:
         matrix[known] = self._table[rows[known]]
         return matrix, known
 
-    def __reduce__(self) -> tuple[type[VectorFile], tuple[Path, str]]:
-        return VectorFile, self._arguments  # another process maps the same file
+    def __reduce__(self) -> tuple[type[VectorFile], tuple[Path]]:
+        return VectorFile, (self._source,)  # another process maps the same table
 
 
-def convert_vectors(source: Path, progress: bool | None = None) -> tuple[Path, str]:
-    """Read a file of word vectors into a folder of the cache, once; returns the folder and a name for signatures.
-
-    Formats: GloVe text, word2vec text or binary, fastText `.vec`; optionally gzipped.
-    """
-
-    def convert(building: Path) -> Path:
-        words: dict[str, None] = {}
-        bar = progress_bar(desc=f"reading {source.name}", unit=" words", progress=progress)
-        with bar, (building / "vectors.f32").open("wb") as rows:
-            for word, vector in _entries(source):
-                bar.update()
-                # A repeated word keeps its first vector, as in gensim; a line break would corrupt the word list.
-                if word not in words and "\n" not in word:
-                    words[word] = None
-                    rows.write(vector.tobytes())
-        if not words:
-            raise InputError(f"model: {source}: expected word vectors, but the file has none")
-        (building / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
-        (building / "sha256").write_text(sha256_of(source))
-        return building
-
-    # Not by content: it takes seconds to read a file of gigabytes.
-    key = hashlib.sha256(f"{source.resolve()}-{file_state(source)}".encode("utf-8", "surrogateescape")).hexdigest()
-    folder = build_once(f"vectors/{key[:32]}", convert)
-    return folder, re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", source.name)
+def _read_vectors(file: BinaryIO) -> Iterator[tuple[str, Vectors]]:
+    """Words and vectors of a file; its first two lines determine the format."""
+    first = file.readline()
+    header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
+    if header is None:  # GloVe: a word, then numbers up to the end of the line
+        yield from _read_lines(chain([first], file), first.rstrip().count(b" "), 1)
+        return
+    count, dimension = int(header[1]), int(header[2])
+    second = file.readline()
+    try:
+        _parse(second, dimension)
+        entries = _read_lines(chain([second], file), dimension, 2)
+    except ValueError:
+        entries = _read_binary(second, file, count, dimension)
+    for entry in entries:
+        yield entry
+        count -= 1
+    if count > 0:
+        raise ValueError(f"the file ends before the last {count} of {header[1].decode()}")
 
 
-def _entries(source: Path) -> Iterator[tuple[str, Vectors]]:
-    """Words and vectors of a file; the format is detected from its beginning."""
-    with cast(BinaryIO, gzip.open(source) if source.suffix == ".gz" else source.open("rb")) as file:
-        try:
-            first = file.readline()
-            header = re.fullmatch(rb"\s*(\d+)[ \t]+(\d+)\s*", first)
-            if header is None:
-                yield from _text_entries(source, chain([first], file))
-                return
-            count, dimension, read = int(header[1]), int(header[2]), 0
-            second = file.readline()
-            entries = _text_entries(source, chain([b"", second], file), dimension)
+def _read_lines(lines: Iterable[bytes], dimension: int, number: int) -> Iterator[tuple[str, Vectors]]:
+    for place, line in enumerate(lines, start=number):
+        if line.strip():
             try:
-                _parse(second, dimension)
+                entry = _parse(line, dimension)
             except ValueError:
-                entries = _binary_entries(second, file, count, dimension)
-            for entry in entries:
-                read += 1
-                yield entry
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(f"model: {source}: expected a gzip archive of word vectors, but {error}") from None
-    if read < count:
-        raise InputError(
-            f"model: {source}: expected {count} vectors of {dimension} numbers, but the file ends after {read}"
-        )
-
-
-def _text_entries(source: Path, lines: Iterable[bytes], dimension: int = 0) -> Iterator[tuple[str, Vectors]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        dimension = dimension or line.rstrip().count(b" ")  # the first line: a word, then numbers up to the end
-        try:
-            yield _parse(line, dimension)
-        except ValueError:
-            expected = f"{dimension} numbers" if dimension else "its vector"
-            raise InputError(
-                f"model: {source}: line {number}: expected a word and {expected}, but got {line.rstrip()[:60]!r}"
-            ) from None
+                message = f"line {place} is not a word and {dimension} numbers: {line.rstrip()[:60]!r}"
+                raise ValueError(message) from None
+            yield entry
 
 
 def _parse(line: bytes, dimension: int) -> tuple[str, Vectors]:
@@ -210,8 +188,8 @@ def _parse(line: bytes, dimension: int) -> tuple[str, Vectors]:
     return word.decode("utf-8", "surrogateescape"), np.array(numbers, dtype=np.float32)
 
 
-def _binary_entries(data: bytes, file: BinaryIO, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
-    """Entries of word2vec's binary format, `data` being the bytes already read after the header; stops at the end."""
+def _read_binary(data: bytes, file: BinaryIO, count: int, dimension: int) -> Iterator[tuple[str, Vectors]]:
+    """Entries of word2vec's binary format, `data` being the bytes already read after the header."""
     begin, size = 0, 4 * dimension
     for _ in range(count):
         while (end := data.find(b" ", begin)) < 0 or len(data) < end + 1 + size:
@@ -232,28 +210,23 @@ class SpacyVectors:
             import spacy
         except ImportError:
             raise InputError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
-        components = ["tok2vec", "tagger", "parser", "ner", "lemmatizer", "attribute_ruler", "senter"]
-        pipeline = spacy.load(name, exclude=components)
+        pipeline = spacy.load(name, exclude="tok2vec tagger parser ner lemmatizer attribute_ruler senter".split())
         self._name, self._vocab, vectors = name, pipeline.vocab, pipeline.vocab.vectors
         self.dimension = int(self._vocab.vectors_length)
         if not self.dimension:
-            raise InputError(
-                f"model: the spaCy pipeline {name!r} has no word vectors; take one that ends in _md or _lg"
-            )
+            raise InputError(f"model: {name!r} has no word vectors; take a spaCy pipeline that ends in _md or _lg")
         total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
         total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # word → row
-        base = f"{pipeline.meta['lang']}_{pipeline.meta['name']}-{pipeline.meta['version']}"
-        self.identity = f"{base}-{self.dimension}@{total.hexdigest()[:8]}"
+        meta, digest = pipeline.meta, total.hexdigest()[:8]
+        self.identity = f"{meta['lang']}_{meta['name']}-{meta['version']}-{self.dimension}@{digest}"
         self._lock = threading.Lock()
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         matrix = np.zeros((len(words), self.dimension), np.float32)
-        known = np.zeros(len(words), dtype=bool)
         with self._lock:  # a lookup adds the word to spaCy's string store
-            for row, word in enumerate(words):
-                if self._vocab.has_vector(word):
-                    known[row] = True
-                    matrix[row] = self._vocab.get_vector(word)
+            known = np.array([self._vocab.has_vector(word) for word in words], dtype=bool)
+            for row in np.flatnonzero(known).tolist():
+                matrix[row] = self._vocab.get_vector(words[row])
         return matrix, known
 
     def __reduce__(self) -> tuple[type[SpacyVectors], tuple[str]]:

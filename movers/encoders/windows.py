@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ class Window(NamedTuple):
 def windows_over(text: int, body: int, room: int) -> list[Window]:
     """Windows over `body` tokens, `room` at a time, each overlapping the next by half.
 
-    The middle of the overlap divides two neighbours: left of it the left window has more context, right of it the right
-    one.
+    The middle of the overlap divides two neighbours: each token takes its vector from where it has more context.
 
     >>> [(window.begin, window.end, window.take_begin, window.take_end) for window in windows_over(0, 10, 4)]
     [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
@@ -43,13 +42,11 @@ def windows_over(text: int, body: int, room: int) -> list[Window]:
         return [Window(text, 0, body, 0, body)]
     step = max(1, room // 2)
     begins = list(range(0, body - room, step)) + [body - room]
-    windows = []
-    for place, begin in enumerate(begins):
-        end = begin + room
-        first = 0 if place == 0 else (begin + begins[place - 1] + room) // 2
-        last = body if place == len(begins) - 1 else (begins[place + 1] + end) // 2
-        windows.append(Window(text, begin, end, first, last))
-    return windows
+    middles = [(left + room + right) // 2 for left, right in pairwise(begins)]
+    return [
+        Window(text, begin, begin + room, first, last)
+        for begin, first, last in zip(begins, [0, *middles], [*middles, body], strict=True)
+    ]
 
 
 def batches(windows: Iterable[Window], frame: int, budget: int, size: int | None = None) -> Iterator[list[Window]]:
@@ -86,9 +83,6 @@ def group_when_complete(
     """Yield `(index, encoded passages)` of every text as soon as its last passage is ready, in any order.
 
     `encode` takes the distinct passages and yields `(position, encoded)` of each, also in any order.
-
-    >>> list(group_when_complete([["a", "b"], [], ["b"]], lambda parts: [(1, "B"), (0, "A")]))
-    [(1, []), (2, ['B']), (0, ['A', 'B'])]
     """
     numbers = {passage: number for number, passage in enumerate(dict.fromkeys(chain.from_iterable(passages)))}
     texts_with: list[list[int]] = [[] for _ in numbers]

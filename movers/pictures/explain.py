@@ -6,7 +6,7 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -75,12 +75,10 @@ class Unit:
 
     @property
     def shown_mark(self) -> str:
-        """The mark by shape and word, not by colour alone."""
         return f"×{self.note.split()[1]}" if self.mark == "twice" else _MARKS.get(self.mark, "")
 
     @property
     def label(self) -> str:
-        """A name for the axes of a matrix."""
         return f"sentence {self.sentence + 1}" if self.is_sentence else shorten(self.text, 16)
 
 
@@ -101,7 +99,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Panel:
-    """One alignment of two texts; the flows come largest first, and `measure` says what their share is."""
+    """One alignment of two texts; `measure` says what the share of a flow is."""
 
     title: str
     note: str
@@ -110,6 +108,9 @@ class Panel:
     flows: Sequence[Flow]
     names: tuple[str, str] = ("Prediction", "Reference")
     measure: str = "mass"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "flows", sorted(self.flows, key=lambda flow: (-flow.share, flow.i, flow.j)))
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,7 @@ class Explanation:
     """A scored prediction with one picture per reference or document, the best first.
 
     It displays itself in a notebook, `print` shows its largest flows, and `save` writes HTML, SVG, PNG or JSON.
-
-    `numbers` are further scores (precision, distance, …), `flags` some of "empty", "unfiltered", "truncated" and
-    "unknown", and `compared_with` the references or documents.
+    `numbers` are further scores (precision, distance, …).
     """
 
     metric: str
@@ -172,21 +171,20 @@ class Explanation:
     def save(self, path: str | Path) -> None:
         """Write `.html`, `.svg`, `.png` or `.json`."""
         from movers.io import write_file
+        from movers.pictures.figures import image
 
         suffix = Path(path).suffix.lower()
-        if suffix == ".html":
-            write_file(path, self.html())
-        elif suffix == ".json":
-            write_file(path, json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n")
-        elif suffix in (".svg", ".png"):
-            from movers.pictures.figures import image
-
-            write_file(path, image(self.figure(), suffix[1:]))
-        else:
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".html": self.html,
+            ".json": lambda: json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n",
+            ".svg": lambda: image(self.figure(), "svg"),
+            ".png": lambda: image(self.figure(), "png"),
+        }
+        if suffix not in writers:
             raise InputError(f"{path}: cannot write it: expected a name that ends in .html, .svg, .png or .json")
+        write_file(path, writers[suffix]())
 
     def __str__(self) -> str:
-        """Score and largest flows as text."""
         from movers.io import align_table
 
         lines = [f"{self.signature} = {self.score:.4g}"]
@@ -196,11 +194,10 @@ class Explanation:
             for panel in picture.panels:
                 title = f"{picture.title} {panel.title}".strip()
                 lines += ["", title] if title else [""]
-                rows = [
-                    [shorten(panel.left[flow.i].text, 44), shorten(panel.right[flow.j].text, 44)]
-                    + [f"{flow.share:.1%}", f"{flow.cost:.3g}"]
-                    for flow in panel.flows[:12]
-                ]
+                rows = []
+                for flow in panel.flows[:12]:
+                    texts = shorten(panel.left[flow.i].text, 44), shorten(panel.right[flow.j].text, 44)
+                    rows.append([*texts, f"{flow.share:.1%}", f"{flow.cost:.3g}"])
                 lines += align_table([*panel.names, panel.measure, "distance"], rows, {2, 3})
                 if len(panel.flows) > 12:
                     lines.append(f"… and {len(panel.flows) - 12} more, shown by a saved picture")
@@ -208,7 +205,6 @@ class Explanation:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text, cut to that many characters."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -223,17 +219,9 @@ def explain(
     source: str | Sequence[str] | None = None,
     **options: object,
 ) -> Explanation:
-    """Score one prediction and show its alignment.
+    """Score one prediction by `NAME` or `NAME[key=value,…]` and show its alignment.
 
-    Parameters
-    ----------
-    metric : str
-        `NAME` or `NAME[key=value,…]`.
-    prediction : str
-    reference, source : str, or several
-        The text to compare with; the reference-free metric takes `source`, the document, the others `reference`.
-    **options
-        Options of the metric.
+    The reference-free metric compares with the `source`, the document, the others with the `reference`.
 
     >>> explanation = explain("wms", "Snow melts.", "Snow melts.")
     >>> explanation.score, [flow.cost for flow in explanation.pictures[0].panels[0].flows]
@@ -243,10 +231,8 @@ def explain(
     argument = spec.compared_with.removesuffix("s")
     texts = {name: text for name, text in (("reference", reference), ("source", source)) if text is not None}
     if list(texts) != [argument]:
-        raise InputError(
-            f"{spec.name}: explain: expected `{argument}`, the text to compare with, and nothing else, but got "
-            f"{' and '.join(texts) or 'none'}"
-        )
+        got = " and ".join(texts) or "none"
+        raise InputError(f"{spec.name}: explain: expected `{argument}`, the text to compare with, but got {got}")
     group = [texts[argument]] if isinstance(texts[argument], str) else texts[argument]
     (checked,), (others,) = check_pairs(spec.name, [prediction], [group], spec.compared_with)
     row = Row(checked, **{spec.compared_with: others})
@@ -272,14 +258,11 @@ class Explainer:
         self.scorer = Scorer(list(self.panels), **options).prepare(rows)
 
     def explain(self, rows: Sequence[Row]) -> list[Explanation]:
-        """Explain rows."""
         examples = self.scorer.stream(rows, total=len(rows))
-        return [
-            self._explanation(row, dict(zip(self.panels, columns, strict=True)))
-            for row, columns in zip(rows, examples, strict=True)
-        ]
+        return [self._explanation(*pair) for pair in zip(rows, examples, strict=True)]
 
-    def _explanation(self, row: Row, examples: Mapping[str, Example]) -> Explanation:
+    def _explanation(self, row: Row, columns: Sequence[Example]) -> Explanation:
+        examples = dict(zip(self.panels, columns, strict=True))
         texts = getattr(row, self.spec.compared_with)
         example = examples[self.label]
         alignments: Sequence[Alignment] = example.alignments or []
@@ -324,11 +307,7 @@ def _transport_panel(alignment: Alignment, name: str) -> Panel:
         for index, count in Counter(flow.j for flow in flows).items():
             if count > 1:
                 right[index] = replace(right[index], mark="twice", note=f"matched {count} times")
-    return Panel(title, note, left, right, _largest_first(flows))
-
-
-def _largest_first(flows: Iterable[Flow]) -> list[Flow]:
-    return sorted(flows, key=lambda flow: (-flow.share, flow.i, flow.j))
+    return Panel(title, note, left, right, flows)
 
 
 def _summary_panel(alignment: Alignment) -> Panel:
@@ -354,7 +333,7 @@ def _summary_panel(alignment: Alignment) -> Panel:
     for index, sentence in enumerate(document):
         note = f"cosine {sentence.get('coverage', 0.0):.2f} with the nearest sentence of the summary"
         right.append(Unit(sentence["text"], "sentence", index, 1 / len(document), note=note))
-    return Panel("", _NOTES["summary"], left, right, _largest_first(flows), ("Summary", "Document"), "cosine")
+    return Panel("", _NOTES["summary"], left, right, flows, ("Summary", "Document"), "cosine")
 
 
 @dataclass(frozen=True)

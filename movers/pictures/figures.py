@@ -47,11 +47,8 @@ def draw(explanation: Explanation, picture: Picture) -> Figure:
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in explanation.numbers.items())
     title = f"{explanation.title}: {explanation.score:.4g}" + (f" ({numbers})" if numbers else "")
     figure.suptitle(title, fontsize=11, color=_INK, parse_math=False)
-    caption = textwrap.fill(explanation.signature, int(24 * sum(widths)))
-    if flows:
-        caption = (
-            f"line: width is {flows[0].measure}, number and colour are distance (blue near, orange far)\n{caption}"
-        )
+    caption = f"line: width is {panels[0].measure}, number and colour are distance\n" if flows else ""
+    caption += textwrap.fill(explanation.signature, int(24 * sum(widths)))
     figure.supxlabel(caption, fontsize=5, color=_SOFT, parse_math=False)
     return figure
 
@@ -86,10 +83,7 @@ def _centres(units: Sequence[Unit]) -> tuple[list[float], float]:
 
 
 def _draw_flows(axis: Axes, panel: Panel, low: float, high: float) -> None:
-    """Clark et al.'s Fig. 1: units joined by lines whose width is the mass, labelled with the distance.
-
-    Colours show the distance, from `low` to `high` in all panels of a picture.
-    """
+    """Clark et al.'s Fig. 1: lines as wide as the mass, labelled and coloured (`low` to `high`) by distance."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path

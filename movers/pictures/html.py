@@ -20,12 +20,6 @@ _LONG = 90  # units per side above which words are set as running text
 _SHOWN = 60  # flows drawn initially
 _LABELLED = 60  # units per side up to which a matrix is drawn
 _LISTED = 200  # rows listed per flag
-_ASPECTS = {
-    "faithfulness": "is what the summary says in the document",
-    "coverage": "is what matters in the document said",
-    "fluency": "language, repetition, gaps",
-    "likelihood": "how likely a language model finds the summary's tokens after the document",
-}
 
 
 def document(title: str, body: str) -> str:
@@ -49,14 +43,12 @@ def frame(body: str, title: str, height: int) -> str:
 
 
 def explanation_body(explanation: Explanation) -> str:
-    """Score, pictures, signature and paper."""
     flags = "".join(f'<p><span class="flag">{FLAGS[flag]}.</span></p>' for flag in explanation.flags)
     head = _heading(explanation.title, {"score": explanation.score, **explanation.numbers})
     return f"{head}{flags}\n{pictures(explanation)}\n{_signature(explanation)}"
 
 
 def report_body(report: Report) -> str:
-    """Distribution of the scores, flagged rows, best and worst rows with their pictures."""
     count, ordered = len(report.scores), sorted(report.scores)
     median = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
     numbers = {"mean": math.fsum(ordered) / count, "median": median, "lowest": ordered[0], "highest": ordered[-1]}
@@ -81,10 +73,7 @@ def report_body(report: Report) -> str:
 
 
 def _heading(title: str, numbers: Mapping[str, float]) -> str:
-    items = "".join(
-        f"<li><b>{value:.4g}</b><span>{escape(name)}</span><small>{_ASPECTS.get(name, '')}</small></li>"
-        for name, value in numbers.items()
-    )
+    items = "".join(f"<li><b>{value:.4g}</b><span>{escape(name)}</span></li>" for name, value in numbers.items())
     return f'<h1>{escape(title)}</h1>\n<ul class="numbers">{items}</ul>'
 
 
@@ -188,11 +177,10 @@ def _matrix(panel: Panel) -> str:
         place = f"translate({left + (index + 0.7) * cell:.1f} {top - 5}) rotate(-60)"
         parts.append(f'<text transform="{place}">{escape(unit.label)}</text>')
     for flow in panel.flows:
-        hint = f"{panel.left[flow.i].text} → {panel.right[flow.j].text}: {100 * flow.share:.3g} % at {flow.cost:.4g}"
+        opacity = 0.15 + 0.85 * flow.share / panel.flows[0].share
         parts.append(
             f'<rect class="cell" x="{left + flow.j * cell}" y="{top + flow.i * cell}" width="{cell}" height="{cell}" '
-            f'fill-opacity="{0.15 + 0.85 * flow.share / panel.flows[0].share:.2f}">'
-            f"<title>{escape(hint)}</title></rect>"
+            f'fill-opacity="{opacity:.2f}"/>'
         )
     return (
         f'<svg class="matrix" role="img" aria-label="Transport plan T: {rows} rows, {columns} columns" '
@@ -201,7 +189,6 @@ def _matrix(panel: Panel) -> str:
 
 
 def histogram(scores: Sequence[float]) -> str:
-    """Histogram of scores."""
     import numpy as np
 
     counts, edges = np.histogram(np.asarray(scores, dtype=np.float64), bins=min(24, len(scores)))

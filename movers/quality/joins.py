@@ -171,7 +171,7 @@ class JoinLearner:
         sides: Mapping[str, list[int]],
         progress: bool | None = None,
     ) -> None:
-        encoder = load_encoder(options.encoder, progress=progress)
+        encoder = load_encoder(options.encoder)
         if isinstance(encoder, StaticEncoder):
             raise InputError(
                 "train quality: unit: 'sentences' needs a transformer, as 'all-MiniLM-L6-v2', but got the encoder "

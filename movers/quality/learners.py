@@ -149,7 +149,7 @@ class VectorLearner(SampleLearner):
         progress: bool | None = None,
     ) -> None:
         super().__init__(options, samples)
-        encoder = load_encoder(options.encoder, progress=progress)
+        encoder = load_encoder(options.encoder)
         unit, lang = options.unit, options.lang
         assert unit is not None and options.head is not None  # settled
         if unit == "words" and not isinstance(encoder, StaticEncoder):

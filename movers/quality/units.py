@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from movers.encoders import Encoder
-from movers.encoders.contextual import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.encoders.windows import group_when_complete
@@ -157,7 +156,7 @@ def encode_units(
                 yield index, UnitVectors(vector, no_tokens, unknown=not known[index])
         return
     found = encoder.encode(units, SentenceAndTokens(), batch_size=batch_size, window=encoder.sentence_window)
-    for index, encoded in checked_texts(encoder, units, found):
+    for index, encoded in found:
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
         kept = ~encoded.tokens.special

@@ -35,15 +35,8 @@ from movers.texts import check_language
 from movers.transport import assignment, emd, greedy, unit_rows
 from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
 
-__all__ = [
-    "BertScoreEmd",
-    "BertScoreHungarian",
-    "BertScoreOptions",
-    "emd_scores",
-    "f1_of",
-    "greedy_scores",
-    "hungarian_scores",
-]
+__all__ = ["BertScoreEmd", "BertScoreHungarian", "BertScoreOptions", "emd_scores", "f1_of", "greedy_scores",
+           "hungarian_scores"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 

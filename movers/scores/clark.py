@@ -129,11 +129,7 @@ def mover_distance(
 ) -> tuple[Plan, Floats]:
     """Eq. 2 on given vectors: the transport plan, whose cost is the distance, and the cost matrix.
 
-    Parameters
-    ----------
-    vectors_a, vectors_b : (m, d) and (n, d)
-    masses_a, masses_b : (m,) and (n,)
-        Non-negative; normalised to sum to 1.
+    Vectors are (m, d) and (n, d); masses (m,) and (n,) are non-negative and are normalised to sum to 1.
 
     Examples
     --------
@@ -352,7 +348,7 @@ class MoverSimilarity(TransportMetric):
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
         rules, run = options.rules(), options.run
         tables = idf_tables(name, options.idf, corpus, lambda texts: IdfTable.build(map(rules.words, texts)))
-        encoder = load_encoder(options.model, device=run.device, dtype=run.dtype, progress=run.progress)
+        encoder = load_encoder(options.model, device=run.device, dtype=run.dtype)
         fields: dict[str, object] = {"emb": encoder.identity}
         encoding = None
         sentences: ContextualEncoder | None = None

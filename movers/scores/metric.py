@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from movers.bag import Bag
-from movers.encoders.contextual import checked_texts
 from movers.encoders.layers import Aggregation
 from movers.encoders.windows import Truncation
 from movers.scores.options import MetricOptions, PairOptions
@@ -64,7 +63,7 @@ class Encoding:
 
     def __call__(self, texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` as soon as it is ready, in any order."""
-        encoded = self.encoder.encode(
+        return self.encoder.encode(
             texts,
             self.aggregation,
             extra=self.extra,
@@ -72,7 +71,6 @@ class Encoding:
             truncation=self.options.truncation,
             window=self.options.window,
         )
-        return checked_texts(self.encoder, texts, encoded)
 
     def fields(self) -> dict[str, object]:
         """Signature fields."""

@@ -33,24 +33,12 @@ def bertscore_tensors(
     weights: Literal["norm", "uniform"] = "norm",
     threads: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Precision, recall and F1 of a batch of token embeddings.
+    """Precision, recall and F1 (B,) of a batch of token embeddings, on any device.
 
-    Parameters
-    ----------
-    hyp_emb : (B, m, d)
-        Embeddings of the hypotheses' tokens, on any device.
-    hyp_mask : (B, m)
-        True (or 1) for tokens that count.
-    ref_emb, ref_mask : (B, k, d), (B, k)
-    alignment : {"emd", "hungarian", "greedy"}
-    weights : {"norm", "uniform"}
-        Masses for "emd".
-
-    Returns
-    -------
-    P, R, F1 : (B,) tensors
-        Differentiable through the cosines; the alignment and the masses are constants. Half-precision embeddings
-        are converted to float32. A pair without tokens on one side scores 0, on both sides 1.
+    `hyp_emb` (B, m, d) and `ref_emb` (B, k, d) are compared where `hyp_mask` (B, m) and `ref_mask` (B, k) are True or
+    1. `weights` are the masses for "emd". The results are differentiable through the cosines; alignment and masses are
+    constants. Half-precision embeddings are converted to float32. A pair without tokens on one side scores 0, on both
+    sides 1.
 
     Examples
     --------
@@ -77,8 +65,8 @@ def bertscore_tensors(
     check_choice("bertscore_tensors", "weights", weights, ("norm", "uniform"))
     hyp, ref = hyp_mask.bool(), ref_mask.bool()
     # Masked positions may contain NaN, and 0 · NaN is not 0.
-    hyp_emb = _at_least_single(hyp_emb).masked_fill(~hyp.unsqueeze(-1), 0.0)
-    ref_emb = _at_least_single(ref_emb).masked_fill(~ref.unsqueeze(-1), 0.0)
+    hyp_emb, ref_emb = (emb.float() if emb.element_size() < 4 else emb for emb in (hyp_emb, ref_emb))
+    hyp_emb, ref_emb = hyp_emb.masked_fill(~hyp.unsqueeze(-1), 0.0), ref_emb.masked_fill(~ref.unsqueeze(-1), 0.0)
     for name, emb in (("hyp_emb", hyp_emb), ("ref_emb", ref_emb)):
         finite = emb.detach().isfinite().all(dim=(1, 2))
         if not bool(finite.all()):
@@ -102,11 +90,6 @@ def bertscore_tensors(
     positive = (precision > 0) & (recall > 0)
     f1 = torch.where(positive, 2 * precision * recall / torch.where(positive, precision + recall, 1.0), 0.0)
     return precision, recall, f1
-
-
-def _at_least_single(values: torch.Tensor) -> torch.Tensor:
-    """Half precision as float32, where zero vectors and long sums are safe."""
-    return values.float() if values.element_size() < 4 else values
 
 
 def _masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

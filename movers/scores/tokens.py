@@ -160,7 +160,7 @@ def load_tokens(
 ) -> tuple[Encoder, Encoding | None, tuple[IdfTable, ...], dict[str, object]]:
     """Encoder, encoding and IDF tables of a metric, and their signature fields."""
     run = options.run
-    encoder = load_encoder(options.model, device=run.device, dtype=run.dtype, progress=run.progress)
+    encoder = load_encoder(options.model, device=run.device, dtype=run.dtype)
     fields: dict[str, object] = {"emb": encoder.identity}
     encoding = tokenizer = None
     if not isinstance(encoder, StaticEncoder):

@@ -13,7 +13,6 @@ SCIPY = {
     "pearson": lambda x, y: stats.pearsonr(x, y).statistic,
     "spearman": lambda x, y: stats.spearmanr(x, y).statistic,
     "kendall": lambda x, y: stats.kendalltau(x, y).statistic,
-    "kendall_c": lambda x, y: stats.kendalltau(x, y, variant="c").statistic,
 }
 
 
@@ -31,15 +30,11 @@ def judged_grid(seed: int = 9) -> dict[str, list]:
     human = (quality + rng.integers(-1, 2, size=30)).tolist()
     scores = (quality + rng.normal(size=30)).tolist()
     human[25:] = [3.0] * 5
-    human[0] = None
-    scores[7] = None
+    human[0] = scores[7] = None
     return {
         "documents": [f"d{document}" for document in range(6) for _ in range(5)],
         "systems": [f"s{system}" for _ in range(6) for system in range(5)],
         "human": human,
         "scores": scores,
+        "complete": [row for row in range(30) if row not in (0, 7)],
     }
-
-
-def complete_rows(grid: dict[str, list]) -> list[int]:
-    return [row for row in range(30) if grid["human"][row] is not None and grid["scores"][row] is not None]

@@ -1,8 +1,4 @@
-"""Do the metrics agree with judgement? Each must order graded texts, and real sets, by a stated minimum.
-
-The graded set comes with these tests. Real sets lie in the folder that MOVERS_DATA names, or in data/human;
-without it their tests are skipped.
-"""
+"""Do the metrics agree with judgement? Each must order graded texts, and real sets (in MOVERS_DATA), by a minimum."""
 
 from __future__ import annotations
 
@@ -17,6 +13,7 @@ from movers.agreement.judged import JudgedSet, read_judged
 from movers.agreement.scoring import MetricCall, score_judged
 from movers.registry import METRICS
 
+QUALITY = "reference_free_summary_quality"
 # Spearman with the seven grades, over 140 texts.
 LEAST_ON_GRADES = {
     "wms": 0.82,
@@ -25,24 +22,22 @@ LEAST_ON_GRADES = {
     "moverscore": 0.85,
     "bertscore_hungarian": 0.82,
     "bertscore_emd": 0.86,
-    "reference_free_summary_quality": 0.85,
+    QUALITY: 0.85,
 }
 
 
 @pytest.fixture(scope="module")
 def graded() -> JudgedSet:
     """The reference doubles as the source, for metrics that compare with one."""
-    judged = read_judged(GRADED)
-    return JudgedSet(
-        judged.name, tuple(replace(text, fields={**text.fields, "source": text.references[0]}) for text in judged.texts)
-    )
+    texts = read_judged(GRADED).texts
+    return JudgedSet("graded", tuple(replace(one, fields={**one.fields, "source": one.references[0]}) for one in texts))
 
 
 @pytest.fixture(scope="module")
 def graded_scores(graded):
     """Every metric's scores of the graded texts, computed once."""
-    found = score_judged(graded, [MetricCall(name, name) for name in METRICS], progress=False)
-    return {name: scored.scores for name, scored in found.items()}
+    scored = score_judged(graded, [MetricCall(name, name) for name in METRICS], progress=False)
+    return {name: column.scores for name, column in scored.items()}
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -91,74 +86,42 @@ def test_optimal_alignment_takes_more_from_repetition_than_from_paraphrase(grade
 
 # --- real sets -------------------------------------------------------------------------------------------------------
 
+REAL = [  # set, condition, every nth text (to be quick), human score, coefficient, metric → minimum
+    ("wmt17_seg_da_to_en", "lp=de-en", 1, "da_z", "pearson", {"wms": 0.25, "sms": 0.34, "moverscore": 0.58}),
+    ("wmt17_seg_da_to_en", "lp=de-en", 1, "da_z", "pearson", {"bertscore_hungarian": 0.57, "bertscore_emd": 0.60}),
+    ("bagel", None, 1, "informativeness", "spearman", {"wms": 0.19, "sms": 0.21}),
+    ("bagel", None, 1, "informativeness", "spearman", {"moverscore": 0.21, "bertscore_emd": 0.27}),
+    ("stsb", "split=test", 4, "similarity", "spearman", {"wms": 0.66, "sms": 0.62}),
+    ("stsb", "split=test", 4, "similarity", "spearman", {"moverscore": 0.64, "bertscore_emd": 0.78}),
+    ("qags_cnndm", None, 1, "fact", "pearson", {QUALITY: 0.5}),
+    pytest.param("cnn_dailymail_555", None, 5, "quality", "pearson", {QUALITY: 0.2}, marks=pytest.mark.slow),
+]
 
-def scores_of(judged: JudgedSet, name: str, **options) -> list[float | None]:
-    if name not in METRICS:
-        pytest.skip(f"{name} is not in this version")
-    return score_judged(judged, [MetricCall(name, name, options)], progress=False)[name].scores
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "condition", "step", "human", "coefficient", "least"), REAL)
+def test_correlation_on_real_sets(judged_file, name, condition, step, human, coefficient, least):
+    judged = read_judged(judged_file(name), where=[condition] if condition else [])
+    judged = JudgedSet(name, judged.texts[::step])
+    scored = score_judged(judged, [MetricCall(metric, metric) for metric in least], progress=False)
+    for metric, minimum in least.items():
+        assert correlation(scored[metric].scores, judged.human(human), coefficient) >= minimum, metric
 
 
 @pytest.mark.data
 def test_spearman_on_news_summaries(judged_file):
     """Clark et al. Table 2: .258 with GloVe vectors; ours are wordllama's."""
-    judged = read_judged(judged_file("chaganty18_cnndm")).where("is_reference=false")
-    found = correlate(scores_of(judged, "sms"), judged.human("overall"), n_resamples=1)
-    assert (found.n, found.skipped["no_human_score"]) == (2085, 1)
-    assert found.coefficients["spearman"].value >= 0.27
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("wms", 0.25), ("sms", 0.34), ("moverscore", 0.58), ("bertscore_hungarian", 0.57), ("bertscore_emd", 0.60)],
-)
-def test_pearson_on_translations(judged_file, name, least):
-    """One of the seven language pairs of WMT17, to be quick; the benchmark has them all."""
-    judged = read_judged(judged_file("wmt17_seg_da_to_en")).where("lp=de-en")
-    assert correlation(scores_of(judged, name), judged.human("da_z")) >= least
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "least"), [("wms", 0.19), ("sms", 0.21), ("moverscore", 0.21), ("bertscore_emd", 0.27)]
-)
-def test_spearman_on_utterances(judged_file, name, least):
-    judged = read_judged(judged_file("bagel"))
-    assert correlation(scores_of(judged, name), judged.human("informativeness"), "spearman") >= least
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "least"), [("wms", 0.66), ("sms", 0.62), ("moverscore", 0.64), ("bertscore_emd", 0.78)]
-)
-def test_spearman_on_sentence_pairs(judged_file, name, least):
-    """Every fourth pair of the STS benchmark's test part."""
-    whole = read_judged(judged_file("stsb")).where("split=test")
-    assert len(whole) == 1379
-    judged = JudgedSet(whole.name, whole.texts[::4])
-    assert correlation(scores_of(judged, name), judged.human("similarity"), "spearman") >= least
+    judged = read_judged(judged_file("chaganty18_cnndm"), where=["is_reference=false"])
+    scores = score_judged(judged, [MetricCall("sms", "sms")], progress=False)["sms"].scores
+    row = correlate(scores, judged.human("overall"), n_resamples=1)
+    assert (row["n"], row["skipped_no_human_score"]) == (2085, 1)
+    assert row["spearman"] >= 0.27
 
 
 @pytest.mark.data
 def test_kendall_on_summaries_at_summary_level(judged_file):
     judged = read_judged(judged_file("summeval"))
-    found = correlate(
-        scores_of(judged, "sms"), judged.human("relevance"), level="summary", documents=judged.labels("doc")
-    )
-    assert found.units + found.skipped["constant_documents"] == 100
-    assert found.coefficients["kendall"].value >= 0.1
-
-
-@pytest.mark.data
-def test_pearson_with_facts_of_summaries_without_references(judged_file):
-    judged = read_judged(judged_file("qags_cnndm"))
-    assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("fact")) >= 0.5
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_pearson_with_the_quality_of_news_summaries(judged_file):
-    """Every fifth summary: the sources are long."""
-    whole = read_judged(judged_file("cnn_dailymail_555"))
-    judged = JudgedSet(whole.name, whole.texts[::5])
-    assert correlation(scores_of(judged, "reference_free_summary_quality"), judged.human("quality")) >= 0.2
+    scores = score_judged(judged, [MetricCall("sms", "sms")], progress=False)["sms"].scores
+    row = correlate(scores, judged.human("relevance"), level="summary", documents=judged.labels("doc"))
+    assert row["units"] + row["skipped_constant_documents"] == 100
+    assert row["kendall"] >= 0.1

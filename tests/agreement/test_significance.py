@@ -1,18 +1,21 @@
-"""Tests of two metrics' correlations, against published values, SciPy and exhaustive enumeration."""
+"""Tests of two metrics and of two systems, against published values, SciPy and exhaustive enumeration."""
 
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
-from samples import SCIPY, related
+from samples import SCIPY
 from scipy import stats
 
 from movers import agreement
+from movers.agreement.scoring import MetricCall
+from movers.agreement.table import render_comparison
 from movers.errors import InputError
 
-# --- Williams' test --------------------------------------------------------------------------------------------------
+# --- two metrics -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -24,43 +27,22 @@ from movers.errors import InputError
         (0.5447, 0.8, 0.0729, 70, -2.8114, 0.0065, "R's cocor, williams1959"),
         (0.8066, 0.2383, 0.2255, 177, 9.3823, 0.0, "R's cocor, williams1959"),
         (-0.1741, 0.2015, 0.3734, 646, -9.0340, 0.0, "R's cocor, williams1959"),
+        (0.5, 0.5, 1.0, 50, 0.0, 1.0, "a metric and itself"),
     ],
 )
 def test_williams_test_gives_published_values(human_a, human_b, a_b, n, t, p, source):
-    found = agreement.williams_test(human_a, human_b, a_b, n)
+    outcome = agreement.williams_test(human_a, human_b, a_b, n)
     # The sources print four decimals of correlations and two or four of t.
-    assert found.t == pytest.approx(t, abs=0.005), source
-    assert p is None or found.p == pytest.approx(p, abs=0.005 if p == 0.37 else 0.0001), source
-    assert found.degrees_of_freedom == n - 3
+    assert outcome.t == pytest.approx(t, abs=0.005), source
+    assert p is None or outcome.p == pytest.approx(p, abs=0.005 if p == 0.37 else 0.0001), source
+    assert outcome.degrees_of_freedom == n - 3
 
 
-def test_one_sided_williams_tests_are_the_two_halves_of_the_two_sided_one():
-    two_sided = agreement.williams_test(0.45, 0.30, 0.6, 120)
-    greater = agreement.williams_test(0.45, 0.30, 0.6, 120, "greater")
-    less = agreement.williams_test(0.45, 0.30, 0.6, 120, "less")
-    assert greater.p == pytest.approx(two_sided.p / 2)
-    assert greater.p + less.p == pytest.approx(1)
-    assert agreement.williams_test(0.30, 0.45, 0.6, 120).t == pytest.approx(-two_sided.t)
-
-
-def test_williams_test_of_a_metric_with_itself_finds_no_difference():
-    assert agreement.williams_test(0.5, 0.5, 1.0, 50).p == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("human_a", "human_b", "a_b", "n", "message"),
-    [
-        (0.9, -0.9, 0.9, 50, "expected a positive semi-definite matrix"),
-        (1.5, 0.1, 0.1, 50, "human_a: expected a correlation between -1 and 1, but got 1.5"),
-        (0.5, 0.1, 0.1, 3, "n: expected at least 4 for Williams' test, but got 3"),
-    ],
-)
-def test_williams_test_refuses_correlations_that_no_data_have(human_a, human_b, a_b, n, message):
-    with pytest.raises(InputError, match=f"^agreement: {message}"):
-        agreement.williams_test(human_a, human_b, a_b, n)
-
-
-# --- permutation test ------------------------------------------------------------------------------------------------
+def test_williams_test_refuses_correlations_that_no_data_have():
+    with pytest.raises(InputError, match="^agreement: expected a positive semi-definite matrix"):
+        agreement.williams_test(0.9, -0.9, 0.9, 50)
+    with pytest.raises(InputError, match="^agreement: n: expected at least 4 for Williams' test, but got 3"):
+        agreement.williams_test(0.5, 0.1, 0.1, 3)
 
 
 @pytest.mark.parametrize("coefficient", agreement.COEFFICIENTS)
@@ -78,39 +60,96 @@ def test_the_permutation_test_equals_brute_force_over_all_exchanges(coefficient)
     for exchange in itertools.product([False, True], repeat=8):
         x, y = np.where(exchange, second, first), np.where(exchange, first, second)
         extreme += abs(statistic(x, people) - statistic(y, people)) >= observed - 1e-12
-    found = agreement.compare_correlations(a, b, human, coefficient, n_resamples=256).permutation
-    assert found == agreement.Randomization(extreme / 256, 256, True)
-
-
-def test_a_metric_does_not_differ_from_itself_on_another_scale():
-    scores, human = related(30, 1.0, seed=15)
-    found = agreement.compare_correlations(scores, [100 * score for score in scores], human, n_resamples=100)
-    assert found.permutation.p == 1
-    assert found.williams.p == pytest.approx(1, abs=1e-6)
-    assert found.difference == pytest.approx(0, abs=1e-12)
+    row = agreement.compare_correlations(a, b, human, coefficient, n_resamples=256)
+    assert (row["permutation_p"], row["permutation_exact"]) == (extreme / 256, True)
+    assert (row["williams_p"] is None) == (coefficient == "kendall")
 
 
 @pytest.mark.parametrize("level", agreement.LEVELS)
-def test_a_good_metric_is_found_better_than_noise_at_every_level(level):
+def test_a_good_metric_is_better_than_noise_at_every_level(level):
     rng = np.random.default_rng(16)
-    documents = [f"d{document}" for document in range(15) for _ in range(12)]
-    systems = [f"s{system}" for _ in range(15) for system in range(12)]
+    labels = {"documents": [f"d{i // 12}" for i in range(180)], "systems": [f"s{i % 12}" for i in range(180)]}
     human = np.tile(np.arange(12.0), 15) + rng.normal(size=180)
-    found = agreement.compare_correlations(
-        human + rng.normal(size=180), rng.normal(size=180), human, level=level, documents=documents, systems=systems
+    good, noise = human + rng.normal(size=180), rng.normal(size=180)
+    row = agreement.compare_correlations(good, noise, human, level=level, **labels)
+    assert row["permutation_p"] < 0.01 and row["difference"] > 0
+    assert (row["williams_p"] is None) == (level == "summary")
+    assert row["units"] == {"segment": 180, "summary": 15, "system": 12}[level]
+
+
+@pytest.mark.slow
+def test_equally_good_metrics_and_systems_differ_significantly_in_one_case_of_twenty():
+    """Of 400 true null hypotheses, 20 ± 3 standard deviations are rejected at p < .05."""
+    rng = np.random.default_rng(3)
+    rejected = np.zeros(4)
+    for _ in range(400):
+        human = rng.normal(size=40)
+        a, b = human + rng.normal(size=40), human + rng.normal(size=40)
+        metrics = agreement.compare_correlations(a, b, human, n_resamples=199)
+        systems = agreement.compare_systems(a, b, n_resamples=199, n_exchanges=199)
+        p_values = metrics["williams_p"], metrics["permutation_p"], systems["bootstrap_p"], systems["randomization_p"]
+        rejected += np.array(p_values) < 0.05
+    assert (np.abs(rejected - 20) <= 3 * np.sqrt(400 * 0.05 * 0.95)).all()
+
+
+# --- two systems -----------------------------------------------------------------------------------------------------
+
+
+def two_systems(n: int, lead: float) -> tuple[list[float], list[float]]:
+    rng = np.random.default_rng(18)
+    difficulty = rng.uniform(0.2, 0.8, size=n)
+    return (difficulty + lead + 0.05 * rng.normal(size=n)).tolist(), (difficulty + 0.05 * rng.normal(size=n)).tolist()
+
+
+def test_exact_randomization_equals_scipys_and_identical_systems_do_not_differ():
+    a, b = two_systems(10, 0.03)
+    theirs = stats.permutation_test(
+        (a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True
     )
-    assert found.permutation.p < 0.01
-    assert found.interval.low > 0
-    assert (found.williams is None) == (level == "summary")
-    assert found.units == {"segment": 180, "summary": 15, "system": 12}[level]
+    row = agreement.compare_systems(a, b)
+    assert row["randomization_exact"] and row["randomization_p"] == pytest.approx(theirs.pvalue)
+    row = agreement.compare_systems(a, a)
+    assert (row["difference"], row["bootstrap_p"], row["randomization_p"]) == (0.0, 1.0, 1.0)
 
 
-def test_kendall_has_no_williams_test():
-    scores, human = related(12, 1.0, seed=17)
-    assert agreement.compare_correlations(scores, scores[::-1], human, "kendall", n_resamples=20).williams is None
+def test_the_bootstrap_probability_is_that_of_all_possible_resamples():
+    a, b = two_systems(5, 0.03)
+    difference = np.array(a) - np.array(b)
+    every = np.array([difference[list(drawn)].mean() for drawn in itertools.product(range(5), repeat=5)])
+    exact = np.mean(np.abs(every - difference.mean()) >= abs(difference.mean()) - 1e-12)
+    assert agreement.compare_systems(a, b, n_resamples=20_000)["bootstrap_p"] == pytest.approx(exact, abs=0.01)
 
 
-def test_where_a_coefficient_is_undefined_there_is_no_test():
-    found = agreement.compare_correlations([1, 1, 1, 1, 1], [1, 2, 4, 3, 5], [1, 2, 3, 4, 5], n_resamples=20)
-    assert (found.permutation, found.williams, found.n) == (None, None, 5)
-    assert np.isnan(found.difference) and np.isnan(found.interval.low)
+# --- systems' texts --------------------------------------------------------------------------------------------------
+
+REFERENCES = [["A dog runs in the park."], ["The sun is shining today."], ["She reads a long book."]] * 4
+GOOD, BAD = [group[0] for group in REFERENCES], ["Stocks fell on Monday."] * 12
+
+
+def test_the_first_system_is_compared_with_the_others_and_the_better_one_is_marked():
+    calls = [MetricCall("wms", "wms"), MetricCall("sms", "sms")]
+    for systems, better in (({"z": BAD, "a": GOOD}, ["a"] * 2), ({"a": GOOD, "b": GOOD, "z": BAD}, [None, "a"] * 2)):
+        rows = agreement.compare_texts(systems, calls, references=REFERENCES, progress=False)
+        first, *others = systems
+        expected = [(name, first, other) for name in ("wms", "sms") for other in others]
+        assert [(row["metric"], row["a"], row["b"]) for row in rows] == expected
+        assert [row["better"] for row in rows] == better
+        assert json.loads(render_comparison(rows, "json")) == rows
+        assert len(render_comparison(rows, "csv").splitlines()) == 1 + len(rows)
+        for format in ("text", "markdown"):
+            table = render_comparison(rows, format)
+            assert all(f"{row['metric']}: {row['signature']}" in table for row in rows)
+            assert ("–" in table.splitlines()[2]) == (better[0] is None)
+
+
+@pytest.mark.parametrize(
+    ("systems", "references", "message"),
+    [
+        ({"a": ["x"]}, [["x"]], "expected at least two systems, but got 1"),
+        ({"a": ["x", "y"], "b": ["x"]}, [["x"], ["y"]], "b: predictions and references: expected equally many rows"),
+        ({"a": ["x"], "b": ["y"]}, None, "wms: expected references to compare with, but got none"),
+    ],
+)
+def test_systems_that_cannot_be_compared_are_named(systems, references, message):
+    with pytest.raises(InputError, match=f"^compare: {message}"):
+        agreement.compare_texts(systems, [MetricCall("wms", "wms")], references=references, progress=False)

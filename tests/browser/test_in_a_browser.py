@@ -121,22 +121,6 @@ def test_a_person_scores_a_pair_and_sees_its_picture(name: str, address: str, op
     assert page.locator("textarea[disabled]:visible").input_value() == expected["signature"]
 
 
-def test_texts_options_and_refusals(address: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(address)
-    score = page.get_by_role("button", name="Score", exact=True)
-    page.get_by_label("Prediction", exact=True).fill(MARKUP)
-    page.get_by_label("Reference", exact=True).fill("Ice thaws.")
-    page.get_by_role("button", name="More references").click()
-    page.get_by_label("Reference 2", exact=True).fill("Snow thaws.")
-    page.get_by_role("button", name="Options").click()
-    page.get_by_label("normalize", exact=True).check()
-    score.click()
-    wait_for_score(page, movers.wms([MARKUP], [["Ice thaws.", "Snow thaws."]], normalize=True)["score"])
-    page.get_by_label("Prediction", exact=True).fill("a" * 5001)
-    score.click()
-    page.get_by_role("alert").get_by_text("expected at most 5,000 characters, but got 5,001").wait_for()
-
-
 def test_a_file_is_uploaded_scored_and_downloaded(address: str, open_page: Callable[..., Any], tmp_path: Path) -> None:
     rows = [{"prediction": f"{word} melts {MARKUP}", "reference": "Ice melts."} for word in ("Snow", "Gold", "Wax")]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -161,7 +145,7 @@ def test_every_tab_fits_the_screen_and_can_be_read_by_everyone(
 ) -> None:
     page = open_page(address, width, dark)
     page.locator("iframe.movers-frame").wait_for()
-    for tab, content in (("A pair", "Examples"), ("A file", "Score the file"), ("API", "Every metric is an endpoint")):
+    for tab, content in (("A pair", "Options"), ("A file", "Score the file")):
         page.get_by_role("tab", name=tab).click()
         page.get_by_text(content).locator("visible=true").first.wait_for()
         check_page(page, f"page-{tab.split()[-1].lower()}-{width}")

@@ -68,27 +68,19 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.txt"], "expected at least two files of systems' texts, but got 1"),
-        (["good.txt", "good.txt"], "expected different files, but got the same one twice"),
-        (
-            ["good.txt", "short.txt", "-r", "refs.txt"],
-            "equally many rows, but good.txt has 20 and short.txt has 1",
-        ),
+        (["good.txt"], "expected at least two different files of systems' texts, but got 1"),
+        (["good.txt", "good.txt"], "expected at least two different files"),
+        (["good.txt", "short.txt", "-r", "refs.txt"], "equally many rows, but good.txt has 20 and short.txt has 1"),
         (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 20 and short.txt has 1"),
         (["good.txt", "none.txt", "-r", "refs.txt"], "none.txt: no such file"),
         (["good.txt", "bad.txt", "--metric", "wmd"], "expected one of wms, sms, "),
-        (["good.txt", "bad.txt"], "wms: expected --references FILE"),
-        (["good.txt", "bad.txt", "--sources", "refs.txt"], "wms: expected --references FILE"),
+        (["good.txt", "bad.txt", "--sources", "refs.txt"], "expected --references FILE"),
         (
-            ["good.txt", "bad.txt", "-r", "refs.txt", "--sources", "refs.txt"],
-            "compare: --sources: wms would not read them",
+            ["good.txt", "bad.txt", "-r", "refs.txt", "-o", "./bad.txt"],
+            "--output: expected another file than the input",
         ),
-        (["-", "bad.txt", "-r", "-"], "compare: standard input (-) can be only one of the files"),
-        (["good.txt", "bad.txt", "-r", "refs.txt", "-o", "./bad.txt"], "--output: expected another file than the"),
         (["good.txt", "long.txt", "-r", "refs.txt", "--metric", LIMITED], "predictions: long.txt: line 3: "),
         (["good.txt", "bad.txt", "-r", "refs.txt", "--seed", "-1"], "seed: expected a whole number of at least 0"),
-        (["good.txt", "bad.txt", "-r", "refs.txt", "--alpha", "7"], "alpha: expected a number between 0 and 1"),
-        (["good.txt", "bad.txt", "-r", "refs.txt", "--metric", "rouge", "-s", "a=1"], "rouge: --set and --model do"),
     ],
 )
 def test_what_cannot_be_compared_is_named(

@@ -4,8 +4,6 @@ import gzip
 import hashlib
 import os
 import pickle
-import struct
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,10 +31,6 @@ def assert_holds(encoder: StaticEncoder, table: dict[str, list[float]]) -> None:
     assert (vectors[-1] == 0).all()
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Files of word vectors
-
-
 @pytest.mark.parametrize("form", ["glove", "word2vec", "fasttext", "binary"])
 @pytest.mark.parametrize("end", ["", ".gz"])
 def test_every_format_is_recognised_by_its_beginning(vector_file: Callable[..., Path], form: str, end: str) -> None:
@@ -45,14 +39,6 @@ def test_every_format_is_recognised_by_its_beginning(vector_file: Callable[..., 
     assert encoder.dimension == 4
     assert_holds(encoder, table)
     assert_holds(pickle.loads(pickle.dumps(encoder)), table)
-
-
-def test_a_binary_file_may_lack_line_breaks_and_hold_their_bytes_in_vectors(tmp_path: Path) -> None:
-    (odd,) = struct.unpack("<f", b"  \n\n")
-    table = {**tiny_table(WORDS, dimension=3), "dog": [odd, 1.0, odd]}
-    rows = (word.encode() + b" " + struct.pack("<3f", *row) for word, row in table.items())
-    (tmp_path / "v.bin").write_bytes(b"7 3\n" + b"".join(rows))
-    assert_holds(load_encoder(tmp_path / "v.bin"), table)
 
 
 @pytest.mark.parametrize(
@@ -75,21 +61,20 @@ def test_odd_lines_are_read(tmp_path: Path, content: str, table: dict[str, list[
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"the 1 2 3\ncat 4 x 6\n", "line 2: expected a word and 3 numbers, but got b'cat 4 x 6'"),
-        (b"3 2\nthe 1 2\ncat 4 5\ndog 7\n", "line 4: expected a word and 2 numbers, but got b'dog 7'"),
-        (b"3 2\nthe 1 2\ncat 4 5\n", "expected 3 vectors of 2 numbers, but the file ends after 2"),
-        (BINARY[:-5], "expected 6 vectors of 2 numbers, but the file ends after 5"),
-        (b"alone\n", "line 1: expected a word and its vector, but got b'alone'"),
-        (b"once upon a time\n", "line 1: expected a word and 3 numbers, but got b'once upon a time'"),
-        (b"\n\n", "expected word vectors, but the file has none"),
-        (b"cat 1 2\n", "expected a gzip archive of word vectors, but"),
-        (gzip.compress(BINARY)[:-12], "expected a gzip archive of word vectors, but"),
+        (b"the 1 2 3\ncat 4 x 6\n", "line 2 is not a word and 3 numbers: b'cat 4 x 6'"),
+        (b"3 2\nthe 1 2\ncat 4 5\ndog 7\n", "line 4 is not a word and 2 numbers: b'dog 7'"),
+        (b"3 2\nthe 1 2\ncat 4 5\n", "the file ends before the last 1 of 3"),
+        (BINARY[:-5], "the file ends before the last 1 of 6"),
+        (b"alone\n", "line 1 is not a word and 0 numbers: b'alone'"),
+        (b"\n\n", "the file has none"),
+        (b"cat 1 2\n", "Not a gzip"),
+        (gzip.compress(BINARY)[:-12], "Compressed file ended"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, content: bytes, message: str, empty_cache: Path) -> None:
-    path = tmp_path / f"bad.{'gz' if 'gzip' in message else 'txt'}"
+    path = tmp_path / f"bad.{'gz' if message[0] in 'NC' else 'txt'}"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"model: .*bad\..*: {message}"):
+    with pytest.raises(InputError, match=rf"model: .*bad\..*: expected word vectors, but {message}"):
         load_encoder(path)
     assert not list(empty_cache.glob("vectors/*")), "nothing half-read is left in the cache"
 
@@ -101,10 +86,10 @@ def test_the_second_use_does_not_parse_until_the_file_changes(
     path = vector_file(old, "glove", "glove.6B.txt.gz")
     first, times = load_encoder(str(path)), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     with monkeypatch.context() as patch:
-        patch.setattr(static, "_entries", lambda source: pytest.fail("the file was parsed again"))
+        patch.setattr(static, "_read_vectors", lambda file: pytest.fail("the file was parsed again"))
         assert load_encoder(path) is first
         assert first.identity == f"glove.6B-4@{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
-        assert_holds(static.VectorFile(*static.convert_vectors(path)), old)
+        assert_holds(static.VectorFile(path), old)
     vector_file(new, "glove", "glove.6B.txt.gz")
     os.utime(path, ns=times)
     second = load_encoder(path)
@@ -113,7 +98,7 @@ def test_the_second_use_does_not_parse_until_the_file_changes(
 
 
 def test_a_path_that_is_not_there_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
-    for name in (str(tmp_path / "nothing.txt"), "nothing.vec", "./nothing", "nothing.txt.gz"):
+    for name in (str(tmp_path / "nothing.txt"), "nothing.vec", "./nothing"):
         with pytest.raises(InputError, match="looks like a path, but there is no such file or folder"):
             load_encoder(name)
 
@@ -124,23 +109,6 @@ def test_a_metric_reads_a_vector_file_and_leaves_out_words_without_vectors(vecto
     result = movers.wms(predictions, references, model=str(path), temperature=1)
     assert result["scores"] == pytest.approx([1.0, np.exp(-5.0), np.exp(-5.0), 0.0])
     assert result["signature"].startswith("wms|emb:tiny-glove-2@")
-
-
-def test_gensim_and_movers_read_each_others_files_alike(tmp_path: Path) -> None:
-    keyed = pytest.importorskip("gensim.models").KeyedVectors(vector_size=5)
-    table = tiny_table(WORDS, dimension=5)
-    keyed.add_vectors(list(table), np.array(list(table.values()), dtype=np.float32))
-    for name in ("v.bin", "v.txt", "v.txt.gz", "v.bin.gz"):
-        keyed.save_word2vec_format(str(tmp_path / name), binary=".bin" in name)
-        assert_holds(load_encoder(tmp_path / name), table)
-    (tmp_path / "ours.bin").write_bytes(vector_bytes(table, "binary"))
-    theirs = type(keyed).load_word2vec_format(str(tmp_path / "ours.bin"), binary=True)
-    vectors, _ = load_encoder(tmp_path / "ours.bin").vectors(WORDS)
-    assert (np.stack([theirs[word] for word in WORDS]) == vectors).all()
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# spaCy
 
 
 def save_pipeline(folder: Path, table: dict[str, Sequence[float]]) -> Path:
@@ -164,23 +132,6 @@ def test_spacy_vectors_come_from_a_pipeline_folder_and_are_named_by_words_and_ve
     again = load_encoder(folder)
     assert_holds(again, swapped)
     assert again.identity != encoder.identity
-
-
-def test_a_spacy_pipeline_without_vectors_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no word vectors; take one that ends in _md or _lg"):
-        load_encoder(save_pipeline(tmp_path / "blank", {}))
-
-
-def test_without_spacy_the_user_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "en_tiny").mkdir()
-    (tmp_path / "en_tiny" / "meta.json").write_text("{}")
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(InputError, match="is a spaCy pipeline: pip install 'movers\\[spacy\\]'"):
-        load_encoder(tmp_path / "en_tiny")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# WordLlama
 
 
 def test_wordllama_vectors_are_the_means_of_subword_vectors() -> None:
@@ -207,42 +158,37 @@ def test_wordllama_vectors_are_the_means_of_subword_vectors() -> None:
     assert encoder.vectors([])[0].shape == (0, 256)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# An encoder of the user's
-
-
 class Seeded:
     """A seeded vector per word; number 1 has a value `bad`."""
 
     identity = "own@1"
     dimension = 8
 
-    def __init__(self, bad: float = 0.0, width: int = 8, dtype: Any = np.float32, flags: Any = bool) -> None:
-        self.bad, self.width, self.dtype, self.flags = bad, width, dtype, flags
+    def __init__(self, bad: float = 0.0, width: int = 8, dtype: Any = np.float32) -> None:
+        self.bad, self.width, self.dtype = bad, width, dtype
 
     def vectors(self, words: Sequence[str]) -> tuple[Any, Any]:
         rows = [np.random.default_rng(sum(map(ord, word))).normal(size=self.width) for word in words]
         matrix = np.array(rows).reshape(len(words), self.width)
         matrix[1:2, 0] += self.bad
-        return matrix.astype(self.dtype), np.ones(len(words), dtype=self.flags)
+        return matrix.astype(self.dtype), np.ones(len(words), dtype=bool)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bad": np.nan}, "own@1: 'red cats': expected finite numbers, but vector 1 has none"),
-        ({"bad": 1e60, "dtype": np.float64}, "own@1: 'red cats': expected finite numbers, but vector 1 has none"),
-        ({"width": 7}, r"own@1: 'red cats': expected \(2, 8\) vectors, but got \(2, 7\)"),
-        ({"dtype": np.int64}, "own@1: 'red cats': expected real numbers, but got dtype int64"),
-        ({"flags": int}, r"own@1: expected 2 booleans, but got int64 of shape \(2,\)"),
+        ({"bad": np.nan}, "expected finite numbers"),
+        ({"bad": 1e60, "dtype": np.float64}, "expected finite numbers"),
+        ({"width": 7}, r"expected \(2, 8\) real numbers, but got float32 of shape \(2, 7\)"),
+        ({"dtype": np.int64}, r"expected \(2, 8\) real numbers, but got int64 of shape \(2, 8\)"),
     ],
 )
 def test_wrong_vectors_are_an_error_that_names_encoder_and_words(options: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"model: {message}"):
+    with pytest.raises(InputError, match=f"model: own@1: 'red cats': {message}"):
         known_vectors(Seeded(**options), ["red", "cats"])
 
 
-@pytest.mark.parametrize("metric", ["wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd"])
+@pytest.mark.parametrize("metric", ["wms", "sms", "moverscore"])
 def test_every_metric_checks_the_vectors_of_a_users_encoder(metric: str) -> None:
     with pytest.raises(InputError, match="own@1: .*expected finite numbers"):
         getattr(movers, metric)(["red cats sat"], ["big cats sat down"], model=Seeded(bad=np.inf))

@@ -7,7 +7,6 @@ import inspect
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tiny import ROOT
 
 import movers
 from movers.registry import METRICS, find_metric
+from movers.scores.options import RunSettings, option_rows
 
 Load = Callable[..., Any]
 RowsOf = Callable[[str], dict[str, list[str]]]
@@ -30,7 +30,8 @@ def test_compute_names_all_options_with_their_defaults(name: str, load: Load) ->
     parameters = inspect.signature(type(load(name))._compute).parameters
     inputs = ("self", "predictions", find_metric(name).compared_with)
     options = {key: item.default for key, item in parameters.items() if key not in inputs}
-    assert options == {item.name: item.default for item in fields(find_metric(name).options_class)}
+    rows = [*option_rows(find_metric(name).options_class), *option_rows(RunSettings)]
+    assert options == {row.name: row.default for row in rows}
 
 
 def test_examples_in_the_docstring_are_true(name: str, load: Load) -> None:

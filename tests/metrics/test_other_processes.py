@@ -1,15 +1,11 @@
-"""Modules in other processes: two that evaluate together, and one that loads from the Hub (a stand-in on loopback)."""
+"""Two processes that evaluate together."""
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +13,11 @@ import pytest
 from tiny import ROOT
 
 import movers
-from movers.registry import METRICS
 
 pytestmark = pytest.mark.slow
 PREDICTIONS = ["Snow melts in spring.", "The bank was not surprised.", "A cat slept."]
 OTHERS = ["Ice thaws when it gets warm.", "Nobody at the bank wondered.", "The dog did not sleep."]
-ROWS = {name: {"predictions": PREDICTIONS, spec.compared_with: OTHERS} for name, spec in METRICS.items()}
+ROWS = {"predictions": PREDICTIONS, "references": OTHERS}
 
 
 def start(code: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -42,41 +37,10 @@ def printed(process: subprocess.Popen[str]) -> Any:
     return json.loads(output.splitlines()[-1])
 
 
-class Spaces(SimpleHTTPRequestHandler):
-    def end_headers(self) -> None:
-        self.send_header("ETag", '"1"')
-        super().end_headers()
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
-
-
-def test_modules_loaded_from_the_hub_equal_the_plain_functions(
-    near: Callable[[dict[str, Any]], dict[str, Any]], tmp_path: Path
-) -> None:
-    for name in METRICS:
-        folder = tmp_path / "spaces" / "somebody" / name / "resolve"
-        folder.mkdir(parents=True)
-        (folder / "main").symlink_to(movers.module_path(name))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Spaces, directory=str(tmp_path)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    code = (
-        "import evaluate, json, sys\nrows = json.loads(sys.argv[1])\n"
-        "print(json.dumps({name: evaluate.load(f'somebody/{name}').compute(**rows[name]) for name in rows}))"
-    )
-    results = printed(
-        start(code, HF_ENDPOINT=f"http://127.0.0.1:{server.server_port}", HF_HOME=str(tmp_path / "huggingface"))
-    )
-    server.shutdown()
-    server.server_close()
-    for name in METRICS:
-        assert results[name] == near(getattr(movers, name)(PREDICTIONS, OTHERS))
-
-
 # The first process fails once, and both compute again.
 TOGETHER = """
 import evaluate, json, movers, pathlib, sys, time
-rows, folder, process = json.loads(sys.argv[1])["wms"], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+rows, folder, process = json.loads(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
 module = evaluate.load(movers.module_path("wms"), num_process=2, process_id=process, experiment_id="two")
 share = {key: texts[process::2] for key, texts in rows.items()}
 try:

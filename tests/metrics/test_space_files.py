@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,3 @@ def test_the_card_has_the_sections_of_evaluate_s_template(folder: Path) -> None:
 def test_the_committed_files_name_the_package_without_an_address(name: str, folder: Path) -> None:
     assert (folder / "requirements.txt").read_text() == "movers[demo]\n"
     assert "# From:" not in (folder / f"{name}.py").read_text(encoding="utf-8")
-
-
-def test_the_page_has_the_metric_as_its_endpoint(name: str, folder: Path) -> None:
-    assert list(runpy.run_path(str(folder / "app.py"))["demo"].get_api_info()["named_endpoints"]) == [f"/{name}"]

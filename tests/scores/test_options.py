@@ -1,9 +1,8 @@
-"""Options: typed, closed, documented, written once."""
+"""Options: typed, closed, documented, declared once; what changes scores is in the signature."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,129 +11,145 @@ import pytest
 import movers
 from movers import IdfTable, InputError
 from movers.registry import METRICS, find_metric
-from movers.scores.clark import SmsOptions, WmsOptions
-from movers.scores.options import option_rows
+from movers.scores.options import RunSettings, option_rows
 
-REFERENCE_METRICS = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
+TEXT = "The Old bank sold 3 red Boats, twice! The bank was red. It rained heavily on the bank's boats in 1998."
+OTHERS = ["A bank bought 40 blue boats. Red banks aren't old; it rains on them in May.", "A man sells snow. It melts."]
+
+#: Values of each option that give other scores than its default.
+CLARK: dict[str, list[object]] = {
+    "model": ["tiny"],
+    "idf": ["corpus"],
+    "multi_ref": ["mean"],
+    "rescale": [True],
+    "preset": ["paper"],
+    "truncation": ["cut"],
+    "window": [10],
+    "stopwords": [None, ["bank"]],
+    "lowercase": [False],
+    "keep_numbers": [False],
+    "temperature": [1],
+    "oov": ["zero", "match"],
+    "lang": ["fr"],
+    "distance": ["cosine"],
+    "normalize": [True],
+    "layer": ["last", "pmeans", "4+6"],
+    "context": ["text"],
+}
+TOKENS = {name: CLARK[name] for name in ("model", "idf", "multi_ref", "rescale", "truncation", "window")}
+BERT = TOKENS | {"layer": [3, "mean"], "alignment": ["greedy"], "greedy_special": [False], "preset": []}
+VALUES: dict[str, dict[str, list[object]]] = {
+    "wms": CLARK | {"weights": ["uniform", "norm"]},
+    "sms": CLARK | {"sentence_weights": ["uniform"], "sentence_encoder": ["tiny"]},
+    "swms": CLARK | {"weights": ["uniform", "norm"], "sentence_weights": ["uniform"]},
+    "moverscore": TOKENS
+    | {
+        "multi_ref": ["max"],
+        "idf": ["corpus", "all"],
+        "preset": ["paper", "translation", "short"],
+        "variant": ["v2"],
+        "n_gram": [2, "sentence"],
+        "aggregation": ["routing", "last", "mean", 3, "4+6"],
+        "distance": ["euclidean", "cosine"],
+        "similarity": ["inverse", "exp"],
+        "alignment": ["hard"],
+        "stopwords": ["english", ["bank"]],
+        "punctuation": [False],
+        "drop_subwords": [False],
+        "special_tokens": [False],
+        "weights": ["norm"],
+        "normalize": [False],
+    },
+    "bertscore_hungarian": BERT | {"weights": ["norm"]},
+    "bertscore_emd": BERT | {"weights": ["uniform"]},
+}
+#: Options without which another has no effect.
+NEEDED: dict[str, dict[str, object]] = {
+    "truncation": {"model": "tiny", "window": 10},
+    "window": {"model": "tiny"},
+    "context": {"model": "tiny"},
+    "layer": {"model": "tiny"},
+    "oov": {"model": "vectors", "temperature": 1},
+    "greedy_special": {"alignment": "greedy"},
+}
 
 
-@pytest.mark.parametrize("name", REFERENCE_METRICS)
-def test_a_functions_signature_and_help_are_the_fields_of_its_options(name: str) -> None:
-    function = getattr(movers, name)
-    parameters = [*inspect.signature(function).parameters.values()]
-    assert [part.name for part in parameters[:2]] == ["predictions", "references"]
-    own = fields(find_metric(name).options_class)
-    assert {part.name: part.default for part in parameters[2:]} == {item.name: item.default for item in own}
-    for item in own:
-        assert item.metadata["help"] in function.__doc__
-    assert "{options}" not in function.__doc__
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", VALUES)
+def test_every_option_that_changes_scores_changes_the_signature(name: str, tiny_bert: Any, tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("bank 1 2\nold 3 1\nboats 0 4\nsnow 5 5\nmelts 2 2\n")
+    models = {"tiny": tiny_bert, "vectors": str(tmp_path / "v.txt")}
+
+    def score(**options: Any) -> tuple[str, float]:
+        options = {key: models.get(str(value), value) for key, value in options.items()}
+        result = getattr(movers, name)([TEXT], [OTHERS], **options)
+        return result["signature"], result["score"]
+
+    plain = score()
+    for option, values in VALUES[name].items():
+        signature, value = score(**NEEDED.get(option, {}))
+        for other in values:
+            changed, other_value = score(**NEEDED.get(option, {}), **{option: other})
+            assert changed != signature and abs(other_value - value) > 1e-6, (option, other)
+    assert score(threads=1, batch_size=2, progress=False, return_alignment=True) == plain
+    defaults = {row.name: row.default for row in option_rows(find_metric(name).options_class)}
+    assert score(**defaults) == plain
+    documented = {row.name for row in option_rows(find_metric(name).options_class) if not row.alias_of}
+    no_effect = {"return_alignment"} | (
+        {"lang", "all_layers", "use_fast_tokenizer"} if name in ("bertscore_emd", "bertscore_hungarian") else set()
+    )
+    assert documented == set(VALUES[name]) | no_effect
 
 
-def test_wms_has_no_options_of_sentences_and_sms_none_of_words() -> None:
-    assert not [item.name for item in fields(WmsOptions) if item.name.startswith("sentence")]
-    assert "weights" not in [item.name for item in fields(SmsOptions)]
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_has_at_most_20_options_and_its_function_documents_them(name: str) -> None:
+    spec = find_metric(name)
+    rows, settings = option_rows(spec.options_class), option_rows(RunSettings)
+    evaluate = {"lang", "all_layers", "use_fast_tokenizer"} if name.startswith("bertscore") else set()
+    assert len([row for row in rows if not row.alias_of and row.name not in evaluate]) <= 20
+    function: Any = getattr(movers, name)
+    first, second, *parameters = inspect.signature(function).parameters.values()
+    assert (first.name, second.name) == ("predictions", spec.compared_with)
+    assert {item.name: item.default for item in parameters} == {row.name: row.default for row in [*rows, *settings]}
+    assert all(row.help in function.__doc__ for row in rows)
+    assert [row.name for row in settings] == ["device", "dtype", "batch_size", "threads", "workers", "progress"]
 
 
-def test_evaluates_names_are_translated_and_contradict_ours_with_a_word() -> None:
+def test_evaluates_names_are_translated_and_contradictions_are_errors() -> None:
     spec = find_metric("bertscore_emd")
     theirs: Any = spec.parse({"model_type": "a", "num_layers": 4, "nthreads": 3, "verbose": True, "idf": True})
-    assert (theirs.model, str(theirs.layer), theirs.threads, theirs.progress) == ("a", "4", 3, True)
-    assert (theirs.idf, theirs.weights, theirs.nthreads, theirs.verbose) == ("corpus", "idf", None, False)
-    same: Any = spec.parse({"num_layers": 3, "layer": 3, "rescale": False, "rescale_with_baseline": True})
-    assert (str(same.layer), same.rescale) == ("3", True)
-    for first, second in (("nthreads", "threads"), ("num_layers", "layer"), ("model_type", "model")):
-        with pytest.raises(InputError, match=f"bertscore_emd: {first}: expected it or {second}, .* got both: 3 and 2"):
-            spec.parse({first: 3, second: 2})
+    assert (theirs.model, str(theirs.layer), theirs.run.threads, theirs.run.progress) == ("a", "4", 3, True)
+    assert (theirs.idf, theirs.weights) == ("corpus", "idf")
+    for alias, option in (("nthreads", "threads"), ("num_layers", "layer"), ("model_type", "model")):
+        with pytest.raises(InputError, match=f"bertscore_emd: '{alias}' is an alias of '{option}'.* got 3 and 2"):
+            spec.parse({alias: 3, option: 2})
     with pytest.raises(InputError, match="baseline_path: expected rescale_with_baseline=True beside it, but got 'a'"):
         spec.parse({"baseline_path": "a"})
 
 
-def test_options_of_a_metrics_own_come_before_those_of_all() -> None:
-    names = [row.name for row in option_rows(WmsOptions)]
-    assert names[0] == "model" and names[-1] == "shared_pass"
-    assert max(map(names.index, ("stopwords", "weights"))) < min(map(names.index, ("device", "multi_ref", "idf")))
-
-
-def test_an_option_is_shown_with_its_values_choices_and_default() -> None:
-    rows = {row.name: row for row in option_rows(WmsOptions)}
-    assert rows["multi_ref"][:3] == ("multi_ref", "'max', 'mean'", "max")
-    assert rows["normalize"].choices == (True, False)
-    assert rows["threads"].values == "int or None" and rows["threads"].choices == ()
-    assert rows["stopwords"].values == "'auto', 'english', list of words or None"
-    bert = {row.name: row.alias_of for row in option_rows(find_metric("bertscore_emd").options_class)}
-    assert (bert["model_type"], bert["nthreads"], bert["layer"]) == ("model", "threads", None)
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "options", "message"),
     [
-        (
-            {"stop_words": None},
-            r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: average",
-        ),
-        ({"n_gram": 2}, "unknown option 'n_gram'.*valid options: average, batch_tokens, context, .*, window, workers$"),
-        ({"weights": "tf"}, "weights: expected one of 'count', 'uniform', 'idf', 'norm', None, but got 'tf'"),
-        ({"multi_ref": "min"}, "multi_ref: expected one of 'max', 'mean', but got 'min'"),
-        ({"distance": "manhattan"}, "distance: expected one of 'euclidean', 'cosine'"),
-        ({"layer": "best"}, "layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number"),
-        ({"truncation": True}, "truncation: expected one of 'window', 'error', 'cut', but got True"),
-        ({"device": 0}, "device: expected a text, but got 0"),
-        ({"lowercase": "yes"}, "lowercase: expected one of True, False, but got 'yes'"),
-        ({"normalize": None}, "normalize: expected one of True, False, but got None"),
-        ({"progress": "on"}, "progress: expected one of True, False, None, but got 'on'"),
-        ({"threads": 0}, "threads: expected a whole number above zero, but got 0"),
-        ({"window": -5}, "window: expected a whole number above zero"),
-        ({"batch_tokens": 1.5}, "batch_tokens: expected a whole number above zero"),
-        ({"lang": ""}, "lang: expected a text, but got ''"),
-        ({"lang": "english"}, "lang: expected a language code such as 'en' or 'pt-BR', but got 'english'"),
-        ({"lang": "xx"}, "lang: expected a language code"),
-        ({"stopwords": "german"}, "stopwords: expected 'auto', 'english', None or a list of words, but got 'ger"),
-        ({"stopwords": zip("a", strict=False)}, "stopwords: expected 'auto', 'english', None or a list of words"),
-        ({"shared_pass": "yes"}, "shared_pass: expected a movers.SharedPass or None, but got str"),
-        ({"idf": 3}, "idf: expected 'corpus', a saved table's path or an IdfTable, but got 3"),
-        ({"idf": (IdfTable({}, 1), IdfTable({}, 2))}, "idf: expected one table for both sides, but got 2"),
-        ({"idf": IdfTable({1: 1}, 1, "tokens", "x")}, "idf: expected a table of words, but got one of tok"),
+        ("wms", {"stop_words": None}, r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: ba"),
+        ("wms", {"n_gram": 2}, "unknown option 'n_gram'.*valid options: batch_size, context, .*, window, workers$"),
+        ("wms", {"weights": "tf"}, "weights: expected one of 'count', 'uniform', 'idf', 'norm', None, but got 'tf'"),
+        ("wms", {"layer": "best"}, "layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number"),
+        ("wms", {"normalize": None}, "normalize: expected one of True, False, but got None"),
+        ("wms", {"threads": 0}, "threads: expected a whole number above zero, but got 0"),
+        ("wms", {"lang": "english"}, "lang: expected a language code such as 'en' or 'pt-BR', but got 'english'"),
+        ("wms", {"stopwords": "german"}, "stopwords: expected 'auto', 'english', None or a list of words, but got 'g"),
+        ("wms", {"idf": (IdfTable({}, 1), IdfTable({}, 2))}, "idf: expected one table for both sides, but got 2"),
+        ("wms", {"idf": IdfTable({1: 1}, 1, "tokens", "x")}, "idf: expected a table of words, but got one of tok"),
+        ("wms", {"preset": "novel"}, "preset: expected one of 'paper', None, but got 'novel'"),
+        ("wms", {"temperature": 0}, "temperature: expected 'auto' or a number above zero, but got 0"),
+        ("wms", {"weights": "uniform", "idf": "corpus"}, "idf: a table is given, but weights='uniform'"),
+        ("swms", {"sentence_weights": "idf"}, "weights: 'idf' needs a table"),
+        ("moverscore", {"n_gram": 0}, "n_gram: expected a whole number above zero or 'sentence', but got 0"),
+        ("moverscore", {"aggregation": 7}, "layer: expected a number from -7 to 6 .* but got 7"),
+        ("moverscore", {"model": "."}, "model: .*expected the folder of a transformers model"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_wrong_options_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=rf"^wms: {message}"):
-        movers.wms(["cat"], ["dog"], **options)
-
-
-def test_sentences_take_their_vectors_from_a_contextual_encoder_only(tiny_bert: tuple[Any, Any]) -> None:
-    with pytest.raises(InputError, match="^sms: sentence_encoder: expected a contextual encoder, but wordllama-256@"):
-        movers.sms(["A cat."], ["A dog."], sentence_encoder="wordllama")
-    assert (
-        f"|sentvec:{movers.load_encoder(tiny_bert).identity}-float32|"
-        in (movers.sms(["A cat."], ["A dog."], sentence_encoder=tiny_bert)["signature"])
-    )
-
-
-def test_words_and_sentences_of_one_bag_have_one_encoder(tiny_bert: tuple[Any, Any]) -> None:
-    with pytest.raises(InputError, match="^swms: sentence_encoder: .* expected the same encoder as model"):
-        movers.swms(["A cat."], ["A dog."], sentence_encoder=tiny_bert)
-    assert movers.swms(["A cat."], ["A cat."], model=tiny_bert, sentence_encoder=tiny_bert)["scores"] == [1.0]
-
-
-def test_norwegian_and_regions_are_languages() -> None:
-    for lang in ("no", "pt-BR", "de"):
-        assert f"|lang:{lang}|" in movers.wms(["katt"], ["katt"], lang=lang)["signature"]
-    with pytest.raises(InputError, match="bertscore_emd: lang: expected a language code such as 'en'"):
-        movers.bertscore_emd(["cat"], ["dog"], lang="english")
-
-
-def test_presets_are_listed_and_set_defaults() -> None:
-    rows = {row.name: row for row in option_rows(find_metric("moverscore").options_class)}
-    assert rows["preset"].values == "'paper', 'translation', 'short', None"
-    quality = find_metric("reference_free_summary_quality")
-    assert {row.name: row.values for row in option_rows(quality.options_class)}["preset"] == "'paper', None"
-    paper, shipped = (quality.parse(given) for given in ({"preset": "paper"}, {"preset": "paper", "model": "shipped"}))
-    assert [(one.model, one.doc_reduce) for one in (paper, shipped)] == [("paper", "sum"), ("shipped", "sum")]  # type: ignore[attr-defined]
-
-
-def test_an_encoder_that_is_none_is_told_with_metric_and_option(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="^moverscore: model: .*expected the folder of a transformers model"):
-        movers.moverscore(["a"], ["b"], model=str(tmp_path))
-    with pytest.raises(InputError, match="^wms: idf: "):
-        movers.wms(["a"], ["b"], idf="no such file")
+def test_wrong_options_are_errors_that_name_metric_and_option(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=rf"^{name}: {message}"):
+        getattr(movers, name)(["cat"], ["dog"], **options)

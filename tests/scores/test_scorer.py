@@ -1,0 +1,162 @@
+"""What a Scorer does for all metrics: shared forward passes, batches, streams, rows in errors, few imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from plain import PREDICTIONS, REFERENCES
+from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
+
+import movers
+from movers import InputError, Scorer
+from movers.scorer import SECTION, Row
+
+
+class Passes:
+    """A tiny model that records how many texts each of its forward passes has."""
+
+    def __init__(self, seed: int) -> None:
+        self.model = tiny_model(seed=seed), tiny_tokenizer()
+        self.sizes: list[int] = []
+        self.model[0].register_forward_pre_hook(self._record, with_kwargs=True)
+
+    def _record(self, model: Any, arguments: Any, named: dict[str, Any]) -> None:
+        self.sizes.append(len(named["input_ids"]))
+
+
+def words(number: int, size: int = 6) -> str:
+    return " ".join(np.random.default_rng(number).choice(TINY_WORDS, size=size))
+
+
+def test_all_metrics_of_a_scorer_share_one_forward_pass_per_distinct_text() -> None:
+    passes = Passes(seed=41)
+    model = {"model": passes.model}
+    metrics: dict[str, Any] = {
+        "words": ("wms", {**model, "temperature": 1, "stopwords": None}),
+        "n-grams": ("moverscore", {**model, "n_gram": 2}),
+        "greedy": ("bertscore_emd", {**model, "alignment": "greedy", "layer": 3}),
+        "optimal": ("bertscore_hungarian", {**model, "layer": "mean"}),
+    }
+    texts = [words(number) for number in range(12)]
+    predictions, references = [*texts[:8], texts[0]], [[text, texts[0]] for text in [*texts[4:12], texts[3]]]
+    together = Scorer(metrics).score(predictions, references)
+    assert sum(passes.sizes) == len(texts)
+    for label, (name, options) in metrics.items():
+        alone = getattr(movers, name)(predictions, references, **options)
+        assert alone["scores"] == pytest.approx(together[label]["scores"], abs=1e-6)
+        assert alone["signature"] == together[label]["signature"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_batch_size_is_the_number_of_texts_per_forward_pass(size: int) -> None:
+    passes = Passes(seed=42 + size)
+    texts = [words(number) for number in range(10)]
+    movers.moverscore(texts[:5], texts[5:], model=passes.model, batch_size=size)
+    assert sum(passes.sizes) == 10 and max(passes.sizes) == min(size, 10)
+
+
+def test_a_stream_reads_rows_lazily() -> None:
+    numbers = count()
+    rows = (Row(f"snow {next(numbers)}", [f"rain {number}"]) for number in count())
+    stream = Scorer("wms[temperature=1]").stream(rows)
+    assert len(list(islice(stream, 3))) == 3
+    assert next(numbers) <= SECTION
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_a_stream_continued_at_a_section_gives_the_same_bits(tiny_bert: Any) -> None:
+    rows = [Row(words(number % 50), [words(number % 70, size=4)]) for number in range(SECTION + 40)]
+    scorer = Scorer(("bertscore_emd", {"model": tiny_bert, "threads": 2}))
+    scorer.forget()
+    whole = list(scorer.stream(rows))
+    scorer.forget()
+    assert whole[SECTION:] == list(scorer.stream(rows[SECTION:], first_row=SECTION))
+    result = scorer.collect(whole)["bertscore_emd"]
+    assert result["scores"] == [example.score for (example,) in whole]
+
+
+def test_errors_of_a_stream_name_absolute_rows(tiny_bert: Any) -> None:
+    scorer = Scorer(("moverscore", {"model": tiny_bert, "truncation": "error"}))
+    rows = [Row("a cat", ["a dog", "a man"])] * 1500
+    for row, message in (
+        (Row(words(1, size=80), ["a dog"]), r"predictions\[1500\]: "),
+        (Row("a cat", [words(1, size=80)]), r"references\[1500\]: "),
+        (Row("a cat", ["a dog", words(1, size=80)]), r"references\[1500\]\[1\]: "),
+    ):
+        with pytest.raises(InputError, match=f"^moverscore: {message}truncation='error'"):
+            list(scorer.stream([*rows, row]))
+    with pytest.raises(InputError, match=rf"^moverscore: predictions\[{SECTION + 1}\]: "):
+        list(scorer.stream([rows[0], Row(words(1, size=80), ["a dog"])], first_row=SECTION))
+
+
+def test_a_pair_too_large_for_memory_is_an_error_with_its_row(tmp_path: Path) -> None:
+    names = [f"w{number}" for number in range(5001)]
+    (tmp_path / "v.txt").write_text("".join(f"{name} 1 2\n" for name in names))
+    texts = ["w1", " ".join(names), " ".join(names)], ["w2", "w2", " ".join(names)]
+    with pytest.raises(InputError, match=r"^wms: predictions\[2\]: comparing 5,001 with 5,001 units takes"):
+        movers.wms(*texts, model=str(tmp_path / "v.txt"), temperature=1)
+
+
+def test_tables_of_the_corpus_are_built_before_a_stream_and_travel_to_other_processes() -> None:
+    scorer = Scorer({"plain": "wms", "weighted": "wms[idf=corpus]", "tokens": "moverscore[idf=corpus,model=wordllama]"})
+    assert scorer.needs_corpus and scorer.compared_with == ("references",)
+    rows = [Row(prediction, [reference]) for prediction, reference in zip(PREDICTIONS, REFERENCES, strict=True)]
+    prepared = pickle.loads(pickle.dumps(scorer.prepare(rows)))
+    assert not prepared.needs_corpus
+    streamed = prepared.collect(list(prepared.stream(rows)))
+    assert streamed == scorer.score(PREDICTIONS, REFERENCES)
+    assert streamed["plain"]["scores"] != pytest.approx(streamed["weighted"]["scores"], abs=1e-3)
+    assert prepared.signatures == {label: result["signature"] for label, result in streamed.items()}
+
+
+def test_the_result_is_plain_python_and_prints_as_a_line() -> None:
+    result = movers.swms(["", PREDICTIONS[1]], [REFERENCES[:2], REFERENCES[2:5]], return_alignment=True)
+    assert json.loads(json.dumps(result)) == result
+    assert repr(result) == f"{result['score']:.4g} (n=2, empty 1) {result['signature']}"
+    single = movers.swms(PREDICTIONS[:3], REFERENCES[:3])
+    assert movers.swms(np.array(PREDICTIONS[:3]), [[text] for text in REFERENCES[:3]]) == single
+
+
+def test_a_static_metric_imports_neither_torch_nor_pot(run_python: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A man sells snow online.\nPrices went up.\n")
+    (tmp_path / "b.txt").write_text("A man is selling snow on the internet.\nPrices rose.\n")
+    command = ["score", "wms", "-p", str(tmp_path / "a.txt"), "-r", str(tmp_path / "b.txt")]
+    show = "print([name for name in ('torch', 'ot', 'transformers') if name in sys.modules])"
+    for call in (
+        "import movers; movers.wms(['A man sells snow. It melts.'], ['Snow is sold. He sells it.'])",
+        f"from movers.cli import main; assert main({command!r}) == 0",
+    ):
+        assert run_python(f"import sys; {call}; {show}").splitlines()[-1] == "[]"
+
+
+def test_a_later_call_passes_few_files_and_functions() -> None:
+    texts = ["A man sells snow online.", "Prices went up."], ["A man is selling snow on the internet.", "Prices rose."]
+    movers.wms(*texts)
+    folder = f"{os.path.dirname(movers.__file__)}{os.sep}"
+    passed: set[tuple[str, str, int]] = set()
+
+    def record(frame: Any, event: str, argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(folder) and not code.co_name.endswith(("comp>", "genexpr>")):
+            passed.add((code.co_filename, code.co_name, code.co_firstlineno))
+
+    threading.setprofile(record)
+    sys.setprofile(record)
+    try:
+        movers.wms(*texts)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert 20 < len(passed) <= 70, sorted(passed)
+    files = {file for file, *_ in passed}
+    assert len(files) <= 14, sorted(files)
