@@ -31,13 +31,13 @@ def linear_program(a: Floats, b: Floats, costs: Floats) -> float:
     return float(result.fun)
 
 
-def assert_solves(a: Floats, b: Floats, costs: Floats) -> None:
+def assert_solves(a: Floats, b: Floats, costs: Floats, tolerance: float = 1e-8) -> None:
     plan = emd(a, b, costs)
     assert plan.flow.shape == costs.shape and (plan.flow >= 0).all()
     np.testing.assert_allclose(plan.flow.sum(axis=1), a / a.sum(), atol=1e-9, rtol=0)
     np.testing.assert_allclose(plan.flow.sum(axis=0), b / b.sum(), atol=1e-9, rtol=0)
     assert plan.cost == pytest.approx(float((plan.flow * costs).sum()), abs=1e-9)
-    assert plan.cost == pytest.approx(linear_program(a, b, costs), abs=1e-8, rel=1e-7)  # its own is 1e-7
+    assert plan.cost == pytest.approx(linear_program(a, b, costs), abs=tolerance)
 
 
 def problems(kind: str) -> Iterator[Problem]:
@@ -66,7 +66,8 @@ def problems(kind: str) -> Iterator[Problem]:
 @pytest.mark.parametrize("kind", ["random", "ties", "zero masses", "unequal masses", "shared points", "sizes"])
 def test_emd_equals_the_linear_program(kind: str) -> None:
     for problem in problems(kind):
-        assert_solves(*problem)
+        # SciPy's masses may be wrong by 1e-7, which shows where masses are smaller.
+        assert_solves(*problem, tolerance=1e-6 if kind == "unequal masses" else 1e-8)
 
 
 def test_emd_depends_on_proportions_only_and_leaves_its_arguments_alone() -> None:

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
+from tiny import TINY_WORDS, tiny_model, tiny_tokenizer  # type: ignore[import-not-found]
 
 import movers
 from movers.cli import main
