@@ -93,7 +93,7 @@ REAL = [  # set, condition, every nth text (to be quick), human score, coefficie
     ("bagel", None, 1, "informativeness", "spearman", {"moverscore": 0.21, "bertscore_emd": 0.27}),
     ("stsb", "split=test", 4, "similarity", "spearman", {"wms": 0.66, "sms": 0.62}),
     ("stsb", "split=test", 4, "similarity", "spearman", {"moverscore": 0.64, "bertscore_emd": 0.78}),
-    ("qags_cnndm", None, 1, "fact", "pearson", {QUALITY: 0.5}),
+    ("qags_cnndm", None, 2, "fact", "pearson", {QUALITY: 0.5}),
     pytest.param("cnn_dailymail_555", None, 5, "quality", "pearson", {QUALITY: 0.2}, marks=pytest.mark.slow),
 ]
 
