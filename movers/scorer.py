@@ -72,13 +72,13 @@ class Scorer:
         metrics: MetricWithOptions | Sequence[MetricWithOptions] | Mapping[str, MetricWithOptions],
         **options: object,
     ) -> None:
-        if isinstance(metrics, str) or (isinstance(metrics, tuple) and isinstance(metrics[-1], Mapping)):
-            metrics = [metrics]  # type: ignore[list-item]
         if not isinstance(metrics, Mapping):
-            labels = [item if isinstance(item, str) else item[0] for item in metrics]
+            pair = isinstance(metrics, tuple) and isinstance(metrics[-1], Mapping)
+            items: list[Any] = [metrics] if pair or isinstance(metrics, str) else list(metrics)
+            labels = [item if isinstance(item, str) else item[0] for item in items]
             if not labels or len(set(labels)) < len(labels):
                 raise InputError(f"metrics: expected different metrics, but got {', '.join(labels) or 'none'}")
-            metrics = dict(zip(labels, metrics, strict=True))  # type: ignore[arg-type]
+            metrics = dict(zip(labels, items, strict=True))
         self.specs: dict[str, MetricSpec] = {}
         self.options: dict[str, MetricOptions] = {}
         for label, item in metrics.items():

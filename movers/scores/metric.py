@@ -5,12 +5,11 @@ from __future__ import annotations
 import abc
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from movers.bag import Bag
 from movers.encoders.layers import Aggregation
-from movers.encoders.windows import Truncation
 from movers.scores.options import MetricOptions, PairOptions
 from movers.weights import Corpus, IdfTable
 
@@ -76,9 +75,6 @@ class Encoding:
         """Signature fields."""
         window = f"{self.encoder.window_for(self.options.window)}-{self.options.truncation}"
         return {"layer": self.aggregation, "dtype": self.encoder.dtype, "window": window}
-
-    def truncating(self, truncation: Truncation) -> Encoding:
-        return replace(self, options=replace(self.options, truncation=truncation))
 
 
 @dataclass(frozen=True, kw_only=True)

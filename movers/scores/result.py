@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Any
 
 from movers.io import printable
@@ -20,22 +19,9 @@ class Result(dict[str, Any]):
     0.5123 (n=2) wms|v:1
     """
 
-    def _shown(self) -> tuple[str, str, str]:
-        scores = self.get("scores", ())
-        count = len(scores) if isinstance(scores, Sized) else 0
-        warnings = "".join(f", {name[2:]} {self[name]}" for name in self if name.startswith("n_") and self[name])
-        return f"{self.get('score', float('nan')):.4g}", f"n={count}{warnings}", str(self.get("signature", ""))
-
     def __repr__(self) -> str:
-        score, count, signature = self._shown()
-        return f"{score} ({count}) {printable(signature)}"
-
-    def _repr_html_(self) -> str:
-        score, count, signature = map(html.escape, self._shown())
-        return f"<b>{score}</b> ({count})<br><code>{signature}</code>"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self))
+        counts = "".join(f", {name[2:]} {self[name]}" for name in self if name.startswith("n_") and self[name])
+        return f"{self['score']:.4g} (n={len(self['scores'])}{counts}) {printable(self['signature'])}"
 
 
 def reduce_references(metric: Metric, comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:

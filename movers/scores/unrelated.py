@@ -41,8 +41,8 @@ def _unrelated_examples(metric: Metric) -> list[Example]:
     """Score every text of the list against every other."""
     examples = _examples.get(metric.signature)
     if examples is None:
-        encoding = metric.encoding and metric.encoding.truncating("window")
-        plain = replace(metric, options=replace(metric.options, return_alignment=False), encoding=encoding)
+        options = replace(metric.options, return_alignment=False, truncation="window")
+        plain = replace(metric, options=options, encoding=metric.encoding and replace(metric.encoding, options=options))
         examples = score_block(plain, [(first, [second]) for first, second in combinations(unrelated_texts(), 2)])
         if len(_examples) >= 64:
             _examples.clear()

@@ -21,10 +21,18 @@ from pathlib import Path
 
 import movers
 
-MINILM = {"model": "all-MiniLM-L6-v2"}
-STATIC = {"model": "wordllama"}
-REFERENCES = [{"multi_ref": "max"}, {"multi_ref": "mean"}, {"rescale": True}, {"idf": "corpus"}, {"preset": "paper"}]
-WORDS = [
+Options = dict[str, object]
+
+MINILM: Options = {"model": "all-MiniLM-L6-v2"}
+STATIC: Options = {"model": "wordllama"}
+REFERENCES: list[Options] = [
+    {"multi_ref": "max"},
+    {"multi_ref": "mean"},
+    {"rescale": True},
+    {"idf": "corpus"},
+    {"preset": "paper"},
+]
+WORDS: list[Options] = [
     *REFERENCES,
     {"stopwords": None},
     {"stopwords": "english"},
@@ -47,7 +55,7 @@ WORDS = [
     {**MINILM, "context": "text", "window": 16, "truncation": "cut"},
     {**MINILM, "preset": "paper"},
 ]
-TOKENS = [
+TOKENS: list[Options] = [
     *REFERENCES,
     {"idf": "corpus", "rescale": True},
     {"weights": "uniform"},
@@ -57,7 +65,7 @@ TOKENS = [
     STATIC,
     {**STATIC, "idf": "corpus"},
 ]
-BERTSCORE = [
+BERTSCORE: list[Options] = [
     *TOKENS,
     {"idf": True},
     {"layer": "mean"},
@@ -70,7 +78,7 @@ BERTSCORE = [
     {"alignment": "greedy", "greedy_special": False},
     {"alignment": "greedy", "rescale_with_baseline": True},
 ]
-SETTINGS: dict[str, list[dict[str, object]]] = {
+SETTINGS: dict[str, list[Options]] = {
     "wms": [{}, *WORDS, {"weights": "uniform"}, {"weights": "norm"}],
     "sms": [{}, *WORDS, {"sentence_weights": "uniform"}, {"sentence_encoder": "all-MiniLM-L6-v2"}],
     "swms": [{}, *WORDS, {"weights": "uniform"}, {"weights": "norm"}, {"sentence_weights": "uniform"}],
@@ -105,7 +113,7 @@ SETTINGS: dict[str, list[dict[str, object]]] = {
     "bertscore_emd": [{}, *BERTSCORE],
     "reference_free_summary_quality": [{}, {"doc_reduce": "sum"}],
 }
-EMPTY = (["", "The the.", "Snow melts.", "!!!", "15"], ["Snow melts.", "Of of", "", "The the.", "51 15"])
+EMPTY = (["", "The the.", "Snow melts.", "!!!", "15"], [["Snow melts."], ["Of of"], [""], ["The the."], ["51 15"]])
 FEW = ("summeval", "webnlg2020_en", "wmt17_seg_da_to_en")
 
 
