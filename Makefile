@@ -42,7 +42,7 @@ demo: $(STAMP)  ## score the bundled example with every metric and draw an align
 	@$(BIN)/movers demo --output build/demo.html
 
 test: $(TEST_STAMP)  ## run the tests
-	@$(BIN)/python -m pytest -q -m "not slow"
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 slow: $(TEST_STAMP)  ## run the tests marked slow; TESTS=tests/… takes less of them
 	@$(BIN)/python -m pytest -q -m slow $(TESTS)

@@ -56,6 +56,7 @@ EXTRAS = {
     ],
     "test": [
         "pytest>=8",
+        "pytest-xdist>=3.6",  # tests on all cores
         "hypothesis>=6.100",  # property-based tests
         "ruff>=0.6",
         "mypy>=1.11",
