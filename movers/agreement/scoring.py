@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from movers.agreement.coefficients import Outcome, check_resampling, rows_by_label
+from movers.agreement.coefficients import Outcome, check_resampling, compare_systems, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS, References, check_lexical_options
-from movers.agreement.significance import compare_systems
 from movers.errors import InputError, RowError
 from movers.inputs import check_pairs, check_positive
 from movers.registry import METRICS

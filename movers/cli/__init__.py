@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from movers.cli import basics, compare, correlate, explain, score, train
+from movers.cli import agreement, basics, explain, score
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -24,7 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (score, explain, compare, correlate, basics, train):
+    for module in (score, explain, agreement, basics):
         module.add_parser(commands)
     return parser
 
