@@ -36,9 +36,10 @@ FEW_SYSTEMS = 10  # with fewer a system-level coefficient says little: tables an
 # --- input -----------------------------------------------------------------------------------------------------------
 
 
-def check_resampling(n_resamples: int, seed: int = 0, **shares: float) -> None:
-    """Check ``n_resamples``, ``seed``, and that every named share (confidence, alpha) is between 0 and 1."""
+def check_resampling(n_resamples: int, seed: int = 0, n_exchanges: int = 1, **shares: float) -> None:
+    """Check numbers of trials, the seed, and that every named share (confidence, alpha) is between 0 and 1."""
     check_positive("agreement", "n_resamples", n_resamples, none_allowed=False)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     check_positive("agreement", "seed", seed, none_allowed=False, least=0)
     for name, share in shares.items():
         if not 0.0 < share < 1.0:
@@ -51,9 +52,8 @@ def stack(columns: Mapping[str, Scores], *, complete: bool = False) -> Floats:
     first, length = next((name, len(values)) for name, values in columns.items())
     for name, values in columns.items():
         if len(values) != length:
-            raise InputError(
-                f"agreement: {name}: expected as many values as {first} has ({length}), but got {len(values)}"
-            )
+            expected = f"as many values as {first} has ({length})"
+            raise InputError(f"agreement: {name}: expected {expected}, but got {len(values)}")
         for row, value in enumerate(values):
             number = math.nan if value is None else value
             if not isinstance(number, Real) or math.isinf(number) or (complete and math.isnan(number)):
@@ -62,10 +62,8 @@ def stack(columns: Mapping[str, Scores], *, complete: bool = False) -> Floats:
 
 
 def check_labels(name: str, labels: Sequence[object] | None, expected: int) -> None:
-    """Check that there is one label per text."""
     if labels is None or len(labels) != expected:
-        got = "None" if labels is None else len(labels)
-        raise InputError(f"agreement: {name}: expected one value per text ({expected}), but got {got}")
+        raise InputError(f"agreement: {name}: expected one value per text ({expected}), but got {len(labels or ())}")
 
 
 def labels_for(
@@ -75,8 +73,8 @@ def labels_for(
     check_choice("agreement", "level", level, LEVELS)
     if level == "segment":
         return None
-    name, labels = ("documents", documents) if level == "summary" else ("systems", systems)
-    check_labels(name, labels, expected)
+    labels = documents if level == "summary" else systems
+    check_labels("documents" if level == "summary" else "systems", labels, expected)
     return labels
 
 
@@ -98,12 +96,13 @@ def coefficient_of(x: Floats, y: Floats, coefficient: Coefficient) -> float:
 
 def coefficients_of_rows(x: Floats, y: Floats, coefficients: Collection[Coefficient]) -> dict[Coefficient, Floats]:
     """Coefficients of every row of ``x`` with the same row of ``y``, both of shape (rows, n)."""
-    functions = {"pearson": _pearson_of_rows, "spearman": _spearman_of_rows, "kendall": _kendall_of_rows}
     defined = ~(_is_constant(x) | _is_constant(y))
     values = {name: np.full(len(x), math.nan) for name in coefficients}
-    if defined.any():
-        for name in coefficients:
-            values[name][defined] = functions[name](x[defined], y[defined])
+    for name in coefficients if defined.any() else ():
+        pair = x[defined], y[defined]
+        if name == "spearman":
+            pair = stats.rankdata(pair[0], axis=1), stats.rankdata(pair[1], axis=1)
+        values[name][defined] = (_kendall_of_rows if name == "kendall" else _pearson_of_rows)(*pair)
     return values
 
 
@@ -114,10 +113,6 @@ def _is_constant(rows: Floats) -> NDArray[np.bool_]:
 def _pearson_of_rows(x: Floats, y: Floats) -> Floats:
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     return np.asarray((x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)))
-
-
-def _spearman_of_rows(x: Floats, y: Floats) -> Floats:
-    return _pearson_of_rows(stats.rankdata(x, axis=1), stats.rankdata(y, axis=1))
 
 
 def _kendall_of_rows(x: Floats, y: Floats) -> Floats:
@@ -307,10 +302,8 @@ def williams_test(human_a: float, human_b: float, a_b: float, n: int) -> William
         raise InputError(f"agreement: n: expected at least 4 for Williams' test, but got {n}")
     determinant = 1 - human_a**2 - human_b**2 - a_b**2 + 2 * human_a * human_b * a_b
     if determinant < -1e-6:
-        raise InputError(
-            "agreement: expected a positive semi-definite matrix of correlations, "
-            f"but got human_a={human_a!r}, human_b={human_b!r}, a_b={a_b!r}"
-        )
+        got = f"human_a={human_a!r}, human_b={human_b!r}, a_b={a_b!r}"
+        raise InputError(f"agreement: expected a positive semi-definite matrix of correlations, but got {got}")
     # Rounding can push a matrix of rank 2 slightly below zero.
     spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (human_a + human_b) ** 2 / 4 * (1 - a_b) ** 3
     difference = human_a - human_b
@@ -333,11 +326,7 @@ def _exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool =
 
 
 def probability(exchanged: Floats, observed: float, exact: bool = False) -> float:
-    """Two-sided p-value: share of exchanges with at least the observed difference.
-
-    The observed difference counts as one of the random exchanges, so that the p-value is never 0 and the test is valid.
-    Differences within rounding count as equal.
-    """
+    """Two-sided p-value: share of exchanges with at least the observed difference, which counts as a random one."""
     extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
     return extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
 
@@ -379,14 +368,12 @@ def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Exch
         human, a, b = (stats.rankdata(scores) for scores in (human, a, b))
     # Exchanged ranks are not ranked anew, so Spearman's coefficient is Pearson's of the ranks.
     statistic: Coefficient = "kendall" if coefficient == "kendall" else "pearson"
-    differences = []
-    for block in blocks:
+
+    def correlated(block: Exchanges, x: Floats, y: Floats) -> Floats:
         people = np.broadcast_to(human, block.shape)
-        first, second = (
-            coefficients_of_rows(np.where(block, x, y), people, [statistic])[statistic] for x, y in ((b, a), (a, b))
-        )
-        differences.append(first - second)
-    return np.concatenate(differences)
+        return coefficients_of_rows(np.where(block, x, y), people, [statistic])[statistic]
+
+    return np.concatenate([correlated(block, b, a) - correlated(block, a, b) for block in blocks])
 
 
 def compare_correlations(
@@ -403,12 +390,11 @@ def compare_correlations(
 ) -> Outcome:
     """Does metric A correlate better with human scores than metric B? Williams' test and permutation test.
 
-    The permutation test: under the null hypothesis that the metrics are equally good, their scores of a text are
-    exchangeable. So the two scores of random texts are exchanged, and the observed difference of the correlations is
-    compared with the differences after exchange. Scores are first brought to a common scale: standard scores for
-    Pearson, ranks for the rank coefficients. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are
-    tried and the p-value is exact. At ``summary`` level a document's two coefficients are exchanged, at ``system``
-    level a system's two mean scores. Only texts that have all three scores are used.
+    The permutation test exchanges the two metrics' scores of random texts (brought to a common scale: standard scores
+    for Pearson, ranks otherwise) and compares the observed difference of the correlations with those after exchange. If
+    there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are tried and the p-value is exact. At
+    ``summary`` level a document's two coefficients are exchanged, at ``system`` level a system's two mean scores. Only
+    texts that have all three scores are used.
 
     Returns a flat dict of JSON values: ``n`` texts, ``units``, ``difference`` (A's coefficient less B's),
     ``williams_t`` and ``williams_p`` (None for Kendall, at summary level, and for fewer than four units),
@@ -448,16 +434,14 @@ def compare_systems(
     :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
     itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
 
-    Approximate randomization exchanges the two systems' scores of random texts; its p-value is the share of exchanges
-    after which the means differ at least as much as observed (two-sided, the observation counts as one exchange). If
-    all 2ⁿ exchanges are no more than ``n_exchanges``, all are tried and the p-value is exact.
+    Approximate randomization exchanges the two systems' scores of random texts, or tries all 2ⁿ exchanges if they are
+    no more than ``n_exchanges`` (the p-value is exact).
 
     >>> outcome = compare_systems([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
     >>> round(outcome["difference"], 3), outcome["bootstrap_p"] < 0.01, outcome["randomization_p"]
     (0.275, True, 0.125)
     """
-    check_resampling(n_resamples, seed, confidence=confidence)
-    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
+    check_resampling(n_resamples, seed, n_exchanges, confidence=confidence)
     columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
     n = columns.shape[1]
     if not n:
@@ -613,11 +597,8 @@ def _mean_over_groups(
 
 
 def _centred(replicates: Floats, value: float, rng: np.random.Generator) -> Floats:
-    """Replicates centred on a group's coefficient, undefined ones replaced by random others.
-
-    Resampling a small group is biased: drawing a text twice creates a tie, a constant column has no coefficient. The
-    mean over many groups has little variance, so that without this its interval could exclude its own estimate.
-    """
+    """Replicates centred on a group's coefficient, undefined ones replaced by random others."""
+    # Resampling a small group is biased (a text drawn twice is a tie): the mean could lie outside its own interval.
     defined = replicates[~np.isnan(replicates)]
     if not len(defined):
         return np.full(len(replicates), value)

@@ -16,7 +16,12 @@ from movers.version import VERSION
 __all__ = ["main"]
 
 
-def _parser() -> argparse.ArgumentParser:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code.
+
+    A user error (`InputError`) is printed as one line on standard error, with exit code 2; if MOVERS_DEBUG is set, it
+    is raised with its traceback. Any other exception is a bug and is not caught.
+    """
     parser = argparse.ArgumentParser(
         prog="movers",
         description="Text-generation metrics based on embeddings and optimal transport.",
@@ -26,20 +31,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (score, explain, agreement, basics):
         module.add_parser(commands)
-    return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code.
-
-    A user error (`InputError`) is printed as one line on standard error, with exit code 2; if MOVERS_DEBUG is set, it
-    is raised with its traceback. Any other exception is a bug and is not caught.
-    """
     # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser.parse_args(argv)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             arguments.run(arguments)

@@ -72,9 +72,8 @@ def add_parser(commands: Subparsers) -> None:
         description = f"field with the {name}, for --level {level} (default: {default})"
         add(f"--{name}-field", default=default, metavar="FIELD", help=description)
     add("--lower-is-better", metavar="NAME,…", help="human scores where lower is better")
-    coefficients = ("pearson", "spearman", "kendall")
     tested = "coefficient of the significance tests (default: pearson)"
-    add("--coefficient", choices=coefficients, default="pearson", help=tested)
+    add("--coefficient", choices=("pearson", "spearman", "kendall"), default="pearson", help=tested)
     add("--plots", metavar="DIR", help="write plots to DIR")
     _add_resampling(parser)
     parser.set_defaults(run=correlate)
@@ -94,7 +93,8 @@ def _add_resampling(parser: argparse.ArgumentParser) -> None:
 
 
 def _resampling(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {"n_resamples": arguments.resamples} | {n: getattr(arguments, n) for n in ("confidence", "alpha", "seed")}
+    names = {"n_resamples": "resamples", "confidence": "confidence", "alpha": "alpha", "seed": "seed"}
+    return {name: getattr(arguments, option) for name, option in names.items()}
 
 
 def _table_format(arguments: argparse.Namespace) -> TableFormat:
@@ -127,14 +127,14 @@ def compare(arguments: argparse.Namespace) -> None:
         raise InputError(f"compare: expected at least two different files of systems' texts, but got {len(systems)}")
     files = {"predictions": systems}
     files |= {needed: getattr(arguments, needed) for needed in (compared_with(name) for name, _ in metrics.values())}
-    check_other_file(arguments.output, [path for paths in files.values() for path in paths])
     inputs = InputFiles(arguments, files)
+    compared: dict[str, Any] = {name: list(inputs.joined(name)) for name in files if name != "predictions"}
     predictions = dict(zip(systems, inputs.texts["predictions"], strict=True))
     try:
         tests = compare_texts(
             {path: list(texts) for path, texts in predictions.items()},
             [MetricCall(label, name, options) for label, (name, options) in metrics.items()],
-            **{argument: list(inputs.joined(argument)) for argument in files if argument != "predictions"},
+            **compared,
             n_exchanges=arguments.exchanges,
             **_resampling(arguments),
             progress=False if arguments.quiet else None,
@@ -146,11 +146,11 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def correlate(arguments: argparse.Namespace) -> None:
     """Score a judged set with every metric and print the table."""
-    from movers.agreement.coefficients import check_resampling
+    from movers.agreement.coefficients import agreement_table, check_resampling
     from movers.agreement.judged import read_judged
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.scoring import MetricCall, score_judged
-    from movers.agreement.table import agreement_table, render
+    from movers.agreement.table import render
 
     form = _table_format(arguments)
     check_other_file(arguments.output, [arguments.data, *arguments.reference])

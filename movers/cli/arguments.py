@@ -100,7 +100,8 @@ class InputFiles:
     """Predictions with their references or sources, checked and counted; each iteration reads the files again."""
 
     def __init__(self, arguments: argparse.Namespace, files: Mapping[str, Sequence[str]]) -> None:
-        """Read and check files by argument: predictions (one file), references, sources."""
+        """Read and check files by argument: predictions, references, sources."""
+        check_other_file(arguments.output, [path for paths in files.values() for path in paths])
         columns = {argument: getattr(arguments, f"{argument[:-1]}_column") for argument in files}
         tables: dict[str, Table] = {}  # several arguments may share standard input
         self.texts: dict[str, list[Texts]] = {argument: [] for argument in files}

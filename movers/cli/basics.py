@@ -180,9 +180,8 @@ def _declare_arguments(parser: argparse.ArgumentParser) -> None:
         if row.default is False:
             group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=row.help)
         else:
-            description = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
-            default = argparse.SUPPRESS
-            group.add_argument(flag, type=parse_value, default=default, metavar="VALUE", help=description)
+            text = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
+            group.add_argument(flag, type=parse_value, default=argparse.SUPPRESS, metavar="VALUE", help=text)
 
 
 def train(arguments: argparse.Namespace) -> None:
