@@ -64,7 +64,6 @@ class ComputeMetrics:
 
     @cached_property
     def scorer(self) -> Scorer:
-        """Built at the first evaluation."""
         return Scorer([(spec.name, options) for spec, options in self.metrics])
 
     def __call__(self, eval_prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:

@@ -16,16 +16,13 @@ import stat
 import sys
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from movers.errors import InputError
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 Record = dict[str, object]
 
@@ -216,8 +213,8 @@ def read_records(path: str | Path) -> Iterator[Record]:
 
 def read_text(path: str | Path) -> str:
     """The text of a file, which may be compressed (`.gz`)."""
-    with gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb") as file:
-        return file.read().decode("utf-8")
+    data = Path(path).read_bytes()
+    return (gzip.decompress(data) if str(path).endswith(".gz") else data).decode("utf-8")
 
 
 # --- texts: a column of a table --------------------------------------------------------------------------------------
@@ -240,8 +237,7 @@ class Texts:
         self.table = path if isinstance(path, Table) else Table(path, column)
         self.argument = argument
         self.column = column  # once a row has been read, the one that was found
-        singular = argument.removesuffix("s") if argument in _COMMON_COLUMNS else argument
-        self.option = f"--{singular}-column"
+        self.option = f"--{argument.removesuffix('s') if argument in _COMMON_COLUMNS else argument}-column"
         if column is not None and self.table.kind == "text":
             raise InputError(f"{argument}: {self.table.path}: it holds one text per line, so {self.option} is useless")
 
@@ -267,8 +263,7 @@ class Texts:
         return (text for (text,) in self.groups(lists=False))
 
     def _find_column(self, number: int, row: Record) -> str:
-        names = _COMMON_COLUMNS.get(self.argument, ())
-        common = [name for name in names if name in row] or [name for name in ("text",) if name in row]
+        common = [name for name in _COMMON_COLUMNS.get(self.argument, ()) if name in row] or ["text"] * ("text" in row)
         if self.column is None and len(common) == 1:
             return common[0]
         expected = f"{self.option} to choose a column" if self.column is None else f"a column {self.column!r}"
@@ -300,8 +295,8 @@ class Texts:
 
 def is_stream(path: str | Path) -> bool:
     """Whether it is standard input or output, a pipe or a device, which are read once and written directly."""
-    there = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-    return there or str(path) in ("-", "/dev/stdout")
+    special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return special or str(path) in ("-", "/dev/stdout")
 
 
 def _open_stream(path: str | Path) -> IO[bytes]:
@@ -377,7 +372,7 @@ def _move(part: Path, target: Path) -> None:
     os.replace(part, target)
 
 
-class ResumableFile:
+class ResumableFile(AbstractContextManager[Any]):
     """A file written section by section to `FILE.partial`; a run that was killed continues after its last section.
 
     `FILE.partial.json`, replaced after every section, says what the run is, how many bytes are complete and the state
@@ -437,9 +432,6 @@ class ResumableFile:
                 self._sidecar.unlink()
             self._unfinished = False
 
-    def __enter__(self) -> ResumableFile:
-        return self
-
     def __exit__(self, *details: object) -> None:
         """Close the file; a run without a complete section leaves nothing behind."""
         if self._file is not None:
@@ -498,21 +490,15 @@ def csv_row(values: Iterable[object]) -> str:
 
 
 def _harmless(value: object) -> object:
-    number = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
     formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{value}" if formula and not number.fullmatch(str(value)) else value
+    return f"'{value}" if formula and not re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", str(value)) else value
 
 
 def progress_bar(
     total: int | None = None, *, desc: str, unit: str, progress: bool | None = None, **tqdm_options: object
-) -> tqdm:
+) -> Any:
     """A progress bar on standard error; by default (`progress` is None) on terminals only, after two seconds."""
     from tqdm import tqdm
 
-    options = {
-        "leave": False,
-        "delay": 0 if progress else 2,
-        "disable": None if progress is None else not progress,
-        **tqdm_options,
-    }
-    return tqdm(total=total, desc=printable(desc), unit=unit, **options)
+    options = {"leave": False, "delay": 0 if progress else 2, "disable": None if progress is None else not progress}
+    return tqdm(total=total, desc=printable(desc), unit=unit, **{**options, **tqdm_options})

@@ -16,19 +16,17 @@ Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate
 
 from __future__ import annotations
 
-from movers.agreement.coefficients import COEFFICIENTS, LEVELS, correlate, correlation
+from movers.agreement.coefficients import (
+    COEFFICIENTS,
+    LEVELS,
+    agreement_table,
+    compare_correlations,
+    compare_systems,
+    correlate,
+    correlation,
+    williams_test,
+)
 from movers.agreement.scoring import compare_texts
-from movers.agreement.significance import compare_correlations, compare_systems, williams_test
-from movers.agreement.table import agreement_table
 
-__all__ = [
-    "COEFFICIENTS",
-    "LEVELS",
-    "agreement_table",
-    "compare_correlations",
-    "compare_systems",
-    "compare_texts",
-    "correlate",
-    "correlation",
-    "williams_test",
-]
+__all__ = ["COEFFICIENTS", "LEVELS", "agreement_table", "compare_correlations", "compare_systems", "compare_texts",
+           "correlate", "correlation", "williams_test"]  # fmt: skip

@@ -15,6 +15,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeGuard
@@ -116,9 +117,8 @@ class JudgedSet:
 def _meets(value: object, operator: str, bound: str) -> bool:
     if operator in ("=", "!="):
         return (_as_label(value) == bound) == (operator == "=")
-    low, high = (bound, str(value)) if operator == ">=" else (str(value), bound)
-    low_number, high_number = _number(low), _number(high)
-    return low_number is not None and high_number is not None and low_number <= high_number
+    number, limit = _number(str(value)), _number(bound)
+    return number is not None and limit is not None and (number >= limit if operator == ">=" else number <= limit)
 
 
 def _number(text: str) -> float | None:
@@ -212,8 +212,7 @@ def _from_cells(cells: Record, where: str) -> Record:
 
 
 def _reference_cell(cell: str) -> list[object]:
-    try:
-        references = json.loads(cell) if cell.startswith("[") else None
-    except ValueError:
-        references = None  # A text that begins with a bracket.
-    return references if isinstance(references, list) else [cell] if cell else []
+    if cell.startswith("["):
+        with suppress(ValueError):  # a text that begins with a bracket
+            return json.loads(cell)
+    return [cell] if cell else []

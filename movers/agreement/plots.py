@@ -135,7 +135,6 @@ def save_plots(
 
 
 def make_folder(folder: str | Path) -> None:
-    """Make a folder for plots."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

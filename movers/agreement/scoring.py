@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from movers.agreement.coefficients import Outcome, check_resampling, rows_by_label
+from movers.agreement.coefficients import Outcome, check_resampling, compare_systems, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS, References, check_lexical_options
-from movers.agreement.significance import compare_systems
 from movers.errors import InputError, RowError
-from movers.inputs import check_pairs, check_positive
+from movers.inputs import check_pairs
 from movers.registry import METRICS
 from movers.scorer import Row, Scorer
 
@@ -50,11 +49,7 @@ def compared_with(name: str) -> str:
 
 
 def score_judged(
-    judged: JudgedSet,
-    calls: Sequence[MetricCall],
-    *,
-    groups: Sequence[str] | None = None,
-    progress: bool | None = None,
+    judged: JudgedSet, calls: Sequence[MetricCall], *, groups: Sequence[str] | None = None, progress: bool | None = None
 ) -> dict[str, Scored]:
     """Score every judged text with every metric: label of the call → scores, in the order of the texts.
 
@@ -79,9 +74,8 @@ def score_judged(
                 column = results[call.label].get(call.output)
                 if not isinstance(column, list):
                     outputs = [name for name, value in results[call.label].items() if isinstance(value, list)]
-                    raise InputError(
-                        f"{call.name}: output: expected one of {', '.join(outputs)}, but got {call.output!r}"
-                    )
+                    expected = f"expected one of {', '.join(outputs)}"
+                    raise InputError(f"{call.name}: output: {expected}, but got {call.output!r}")
                 scored[call.label].signatures[str(results[call.label]["signature"])] = None
                 for row, score in zip(part, column, strict=True):
                     scored[call.label].scores[row] = score
@@ -132,8 +126,7 @@ def compare_texts(
     """
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
-    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
-    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
+    check_resampling(n_resamples, seed, n_exchanges, confidence=confidence, alpha=alpha)
     arguments = {name: texts for name, texts in (("references", references), ("sources", sources)) if texts is not None}
     for call in calls:
         if (needed := compared_with(call.name)) not in arguments:

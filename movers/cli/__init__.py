@@ -8,25 +8,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from movers.cli import basics, compare, correlate, explain, score, train
+from movers.cli import agreement, basics, explain, score
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
 
 __all__ = ["main"]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="movers",
-        description="Text-generation metrics based on embeddings and optimal transport.",
-        epilog="`movers COMMAND --help` describes a command; `movers metrics` lists the metrics.",
-    )
-    parser.add_argument("--version", action="version", version=f"movers {VERSION}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (score, explain, compare, correlate, basics, train):
-        module.add_parser(commands)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,11 +22,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     A user error (`InputError`) is printed as one line on standard error, with exit code 2; if MOVERS_DEBUG is set, it
     is raised with its traceback. Any other exception is a bug and is not caught.
     """
+    parser = argparse.ArgumentParser(
+        prog="movers",
+        description="Text-generation metrics based on embeddings and optimal transport.",
+        epilog="`movers COMMAND --help` describes a command; `movers metrics` lists the metrics.",
+    )
+    parser.add_argument("--version", action="version", version=f"movers {VERSION}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (score, explain, agreement, basics):
+        module.add_parser(commands)
     # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser.parse_args(argv)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             arguments.run(arguments)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from movers.errors import InputError, RowError
-from movers.io import Table, Texts, check_output, is_stream, printable, write_file
+from movers.io import Table, Texts, is_stream, printable
 from movers.registry import parse_metric, parse_options, split_metrics
 
 if TYPE_CHECKING:
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 METRIC_HELP = "NAME or NAME[key=value,…]; separate several with commas"
 PICTURES = (".html", ".svg", ".png", ".json")
-TableFormat = Literal["text", "markdown", "csv", "json"]
-_TABLE_FORMATS: dict[str, TableFormat] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
 
 def say(text: str, file: TextIO | None = None) -> None:
@@ -104,7 +100,8 @@ class InputFiles:
     """Predictions with their references or sources, checked and counted; each iteration reads the files again."""
 
     def __init__(self, arguments: argparse.Namespace, files: Mapping[str, Sequence[str]]) -> None:
-        """Read and check files by argument: predictions (one file), references, sources."""
+        """Read and check files by argument: predictions, references, sources."""
+        check_other_file(arguments.output, [path for paths in files.values() for path in paths])
         columns = {argument: getattr(arguments, f"{argument[:-1]}_column") for argument in files}
         tables: dict[str, Table] = {}  # several arguments may share standard input
         self.texts: dict[str, list[Texts]] = {argument: [] for argument in files}
@@ -154,36 +151,3 @@ class InputFiles:
                     raise error.at(file.where_row(error.row)) from None
                 place -= len(texts)
             raise
-
-
-# --- output ----------------------------------------------------------------------------------------------------------
-
-
-def add_resampling(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `correlate` and `compare`: resampling, and the format of the table."""
-    add = parser.add_argument
-    add("--resamples", type=int, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
-    add("--confidence", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
-    add("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
-    add("--seed", type=int, default=0, help="random seed (default: 0)")
-    add("--format", choices=list(_TABLE_FORMATS.values()), help="default: by the suffix of --output, otherwise text")
-    add("--json", action="store_const", const="json", dest="format", help="same as --format json")
-    add("-o", "--output", metavar="FILE", help="write the table to FILE instead of printing it")
-    add("-q", "--quiet", action="store_true", help="no progress bar")
-
-
-def table_format(arguments: argparse.Namespace) -> TableFormat:
-    """Format of the table; checks that the output can be written."""
-    output = arguments.output
-    if output is None:
-        return arguments.format or "text"
-    check_output(output, [] if arguments.format else list(_TABLE_FORMATS))
-    return arguments.format or _TABLE_FORMATS.get(Path(output.removesuffix(".gz")).suffix.lower(), "text")
-
-
-def print_table(table: str, arguments: argparse.Namespace) -> None:
-    """Print a table, or write it to `--output`."""
-    if arguments.output is None:
-        print(printable(table) if sys.stdout.isatty() else table, end="")
-    else:
-        write_file(arguments.output, table)

@@ -1,17 +1,18 @@
-"""`movers metrics`, `options`, `baseline`, `demo` and `serve`."""
+"""`movers metrics`, `options`, `baseline`, `demo`, `serve` and `train quality`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from movers.cli.arguments import PICTURES, Subparsers, add_options, check_other_file, options_of, say
 from movers.errors import InputError
 from movers.io import Texts, align_table, check_output, progress_bar
-from movers.registry import METRICS, find_metric, parse_metric, split_metrics
+from movers.registry import METRICS, find_metric, parse_metric, parse_value, split_metrics
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -51,6 +52,15 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
     parser.add_argument("--port", type=int, default=7860, help="default: 7860")
     parser.set_defaults(run=serve)
+
+    training = commands.add_parser("train", help="train a learned metric", description="Train a learned metric.")
+    kinds = training.add_subparsers(title="what to train", metavar="KIND", required=True, parser_class=_TrainingParser)
+    kinds.add_parser(
+        "quality",
+        help="train a model for reference_free_summary_quality",
+        description="Train a model for reference_free_summary_quality on documents with summaries. "
+        "To continue an interrupted run, repeat the command; it ends with the same weights.",
+    ).set_defaults(run=train)
 
 
 def list_metrics(arguments: argparse.Namespace) -> None:
@@ -135,3 +145,68 @@ def serve(arguments: argparse.Namespace) -> None:
         launch(all_metrics_page(names or None), server_name=arguments.host, server_port=arguments.port)
     except (OSError, OverflowError, UnicodeError) as error:  # in use, or not an address of this machine
         raise InputError(f"serve: cannot listen on {arguments.host}:{arguments.port}: {error}") from None
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+class _TrainingParser(argparse.ArgumentParser):
+    """Declares its arguments only when used: hyperparameters come from a class whose module imports NumPy."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        _declare_arguments(self)
+        return super().parse_known_args(args, namespace)
+
+
+def _declare_arguments(parser: argparse.ArgumentParser) -> None:
+    from movers.quality.training import TrainingOptions
+    from movers.scores.options import option_rows
+
+    add = parser.add_argument
+    data = "files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; also .gz) or Hub datasets (name[:configuration])"
+    add("--data", required=True, nargs="+", action="extend", metavar="FILE_OR_DATASET", help=data)
+    add("-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run")
+    add("--limit", type=int, metavar="ROWS", help="use at most this many rows of each file or dataset")
+    add("-q", "--quiet", action="store_true", help="no progress bars")
+    for flag, texts in (("--source-column", "documents"), ("--summary-column", "summaries")):
+        add(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
+    add("--split", default="train", help="split of a Hub dataset (default: train)")
+    add("--vectors", metavar="DIR", help="cache vectors in DIR, to share them between runs")
+    group = parser.add_argument_group("hyperparameters, saved with the model")
+    for row in option_rows(TrainingOptions):
+        flag = f"--{row.name.replace('_', '-')}"
+        if row.default is False:
+            group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=row.help)
+        else:
+            text = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
+            group.add_argument(flag, type=parse_value, default=argparse.SUPPRESS, metavar="VALUE", help=text)
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train and print test scores."""
+    from movers.inputs import check_positive
+    from movers.quality import training
+    from movers.quality.data import read_pairs
+    from movers.scores.options import option_rows
+
+    values = vars(arguments)
+    chosen = {row.name: values[row.name] for row in option_rows(training.TrainingOptions) if row.name in values}
+    options = training.TrainingOptions.parse("train quality", chosen)
+    check_positive("train quality", "limit", arguments.limit)
+    columns = {"source_column": arguments.source_column, "summary_column": arguments.summary_column}
+    pairs = read_pairs(arguments.data, split=arguments.split, limit=arguments.limit, **columns)
+    model = training.train(
+        pairs,
+        arguments.output,
+        options,
+        sources=[{"name": PureWindowsPath(name).name} for name in arguments.data],  # without folders: may be private
+        vectors=arguments.vectors,
+        progress=False if arguments.quiet else None,
+    )
+    curve = model.record["curve"]
+    best = min(reversed(curve), key=lambda entry: entry["validation_loss"])
+    say(f"{arguments.output}: best epoch {best['epoch']} of {len(curve)}")
+    for name, value in model.record["test"].items():
+        say(f"  test {name}: {value:.4f}")

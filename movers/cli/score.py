@@ -19,7 +19,6 @@ from movers.cli.arguments import (
     Subparsers,
     add_compared_texts,
     add_options,
-    check_other_file,
     choose_metrics,
     options_of,
     say,
@@ -89,7 +88,6 @@ def run(arguments: argparse.Namespace) -> None:
     files = {"predictions": [arguments.predictions]}
     for name, _ in metrics.values():
         files[METRICS[name].compared_with] = getattr(arguments, METRICS[name].compared_with)
-    check_other_file(output, [path for paths in files.values() for path in paths])
     inputs = InputFiles(arguments, files)
 
     from movers.scorer import SECTION, Scorer
