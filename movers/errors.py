@@ -11,11 +11,7 @@ __all__ = ["InputError", "RowError", "TextError", "warn_once"]
 class InputError(ValueError, TypeError):
     """Something given by the user is not as expected: an argument, an option, a file, a missing package.
 
-    The message names the metric, the argument and the row, with expected and actual values. The command line, the
-    pages and the Trainer hook show it as a message; any other exception is a bug and shows its traceback.
-
-    >>> issubclass(InputError, ValueError), issubclass(InputError, TypeError)
-    (True, True)
+    It is shown as a message; any other exception is a bug and shows its traceback.
     """
 
 
@@ -25,8 +21,6 @@ InputError.__module__ = "movers"  # the name under which a traceback shows it, a
 class RowError(InputError):
     """What is wrong with one row (from 0) of `predictions`, `references` or `sources`, and with which of its texts.
 
-    >>> print(RowError("wms", "predictions", 3, "too long"))
-    wms: predictions[3]: too long
     >>> print(RowError("wms", "references", 3, "too long", 1).at("r.txt: line 4"))
     wms: r.txt: line 4: too long
     """
@@ -48,11 +42,8 @@ class TextError(InputError):
     """What is wrong with a text, raised by who does not know which row it is in."""
 
     def __init__(self, reason: str, text: str) -> None:
-        super().__init__(reason, text)
+        super().__init__(reason)
         self.reason, self.text = reason, text
-
-    def __str__(self) -> str:
-        return self.reason
 
 
 @lru_cache(maxsize=1024)

@@ -1,17 +1,15 @@
-"""Validation of inputs, as raw Python values.
-
-Every message names the metric, the argument and the row, with expected and actual values.
-"""
+"""Validation of inputs; every message names the metric, the argument and the row, with expected and actual values."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import TypeGuard, get_args
 
 from movers.errors import InputError
 
 __all__ = ["check_choice", "check_options", "check_pairs", "check_positive", "check_text", "check_text_groups",
-           "check_texts", "is_group"]  # fmt: skip
+           "check_texts", "did_you_mean", "is_group"]  # fmt: skip
 
 
 def _kind(value: object) -> str:
@@ -25,10 +23,8 @@ def check_text(metric: str, argument: str, row: str, value: object) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"{metric}: {argument}[{row}]: expected valid Unicode, but got a lone surrogate "
-            f"({value[error.start]!a} at character {error.start})"
-        ) from None
+        surrogate = f"a lone surrogate ({value[error.start]!a} at character {error.start})"
+        raise InputError(f"{metric}: {argument}[{row}]: expected valid Unicode, but got {surrogate}") from None
     return str(value)
 
 
@@ -41,33 +37,22 @@ def _as_list(metric: str, argument: str, value: object, expected: str) -> list[o
 
 
 def check_texts(metric: str, argument: str, value: object, first_row: int = 0) -> list[str]:
-    """Check a list of texts; `first_row` is the number of the first in error messages.
-
-    >>> check_texts("wms", "predictions", ["a", None])
-    Traceback (most recent call last):
-    movers.InputError: wms: predictions[1]: expected a text (str), but got None: None
-    """
+    """Check a list of texts; `first_row` is the number of the first in error messages."""
     texts = _as_list(metric, argument, value, "a list of texts")
     return [check_text(metric, argument, str(row), text) for row, text in enumerate(texts, first_row)]
 
 
 def check_text_groups(metric: str, argument: str, value: object, first_row: int = 0) -> list[list[str]]:
-    """Check a list of texts or of lists of texts (may be ragged); returns a list of lists.
-
-    >>> check_text_groups("wms", "references", ["a", ["b", "c"]])
-    Traceback (most recent call last):
-    movers.InputError: wms: references[1]: expected a text (str) like references[0], but got list; give ...
-    """
+    """Check a list of texts or of lists of texts (may be ragged); returns a list of lists."""
     rows = _as_list(metric, argument, value, "a list of texts or of lists of texts")
     groups: list[list[str]] = []
     grouped = bool(rows) and is_group(rows[0])
     for row, item in enumerate(rows, first_row):
         if is_group(item) != grouped and (is_group(item) or isinstance(item, str)):
             expected = "a list of texts" if grouped else "a text (str)"
-            raise InputError(
-                f"{metric}: {argument}[{row}]: expected {expected} like {argument}[{first_row}], "
-                f"but got {_kind(item)}; give every row a str or every row a list of str"
-            )
+            actual = f"{_kind(item)}; give every row a str or every row a list of str"
+            message = f"expected {expected} like {argument}[{first_row}], but got {actual}"
+            raise InputError(f"{metric}: {argument}[{row}]: {message}")
         if not grouped:
             groups.append([check_text(metric, argument, str(row), item)])
             continue
@@ -90,31 +75,19 @@ def is_group(item: object) -> TypeGuard[Sequence[object]]:
 def check_pairs(
     metric: str, predictions: object, references: object, argument: str = "references", first_row: int = 0
 ) -> tuple[list[str], list[list[str]]]:
-    """Check predictions and references; returns one list of references per prediction.
-
-    >>> check_pairs("wms", ["a"], ["b", "c"])
-    Traceback (most recent call last):
-    movers.InputError: wms: predictions and references: expected equally many rows, but got 1 ...
-    """
+    """Check predictions and references; returns one list of references per prediction."""
     texts = check_texts(metric, "predictions", predictions, first_row)
     groups = check_text_groups(metric, argument, references, first_row)
     if len(texts) != len(groups):
-        raise InputError(
-            f"{metric}: predictions and {argument}: expected equally many rows, "
-            f"but got {len(texts)} predictions and {len(groups)} {argument}"
-        )
+        counts = f"{len(texts)} predictions and {len(groups)} {argument}"
+        raise InputError(f"{metric}: predictions and {argument}: expected equally many rows, but got {counts}")
     if not texts:
         raise InputError(f"{metric}: predictions: expected at least one text, but got an empty list")
     return texts, groups
 
 
 def check_choice(metric: str, option: str, value: object, choices: Collection[object]) -> None:
-    """Check that `value` is one of `choices` (a Literal type or a collection).
-
-    >>> check_choice("wms", "multi_ref", "min", ["max", "mean"])
-    Traceback (most recent call last):
-    movers.InputError: wms: multi_ref: expected one of 'max', 'mean', but got 'min'
-    """
+    """Check that `value` is one of `choices` (a Literal type or a collection)."""
     valid = get_args(choices) or tuple(choices)
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in valid):
         listed = ", ".join(repr(choice) for choice in valid)
@@ -131,17 +104,15 @@ def check_positive(metric: str, option: str, value: object, none_allowed: bool =
 
 
 def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> None:
-    """Check that all option names are valid.
-
-    >>> check_options("wms", ["stop_words"], ["model", "stopwords"])
-    Traceback (most recent call last):
-    movers.InputError: wms: unknown option 'stop_words' (did you mean 'stopwords'?); valid options: model, stopwords
-    """
-    known = list(valid)
+    """Check that all option names are valid."""
+    known = sorted(valid)
     for name in options:
         if name not in known:
-            import difflib
+            hint = did_you_mean(name, known)
+            raise InputError(f"{metric}: unknown option {name!r}{hint}; valid options: {', '.join(known)}")
 
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise InputError(f"{metric}: unknown option {name!r}{hint}; valid options: {', '.join(sorted(known))}")
+
+def did_you_mean(name: str, valid: Iterable[str]) -> str:
+    """The most similar valid name as a question, or nothing."""
+    close = difflib.get_close_matches(name, list(valid), 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

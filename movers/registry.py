@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from movers.errors import InputError
+from movers.inputs import did_you_mean
 
 if TYPE_CHECKING:
     from movers.scores.metric import Metric
@@ -22,12 +23,8 @@ __all__ = ["METRICS", "MetricFunction", "MetricSpec", "MetricWithOptions", "find
            "parse_options", "parse_value", "split_metrics"]  # fmt: skip
 
 MetricWithOptions = str | tuple[str, Mapping[str, object]]
-
-
-class MetricFunction(Protocol):
-    """`function(predictions, references, **options)` → result."""
-
-    def __call__(self, predictions: object, references: object, /, **options: object) -> dict[str, Any]: ...
+#: `function(predictions, references, **options)` → result
+MetricFunction = Callable[..., dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -60,12 +57,8 @@ class MetricSpec:
         try:
             return rescaled(self.metric_class.build(self.name, options, corpus))
         except InputError as error:  # errors of encoders and tables do not name the metric
-            if str(error).partition(":")[0] not in {
-                "layer",
-                "device",
-                "dtype",
-                *(item.name for item in fields(options)),
-            }:
+            names = ["layer", "device", "dtype", *(item.name for item in fields(options))]
+            if str(error).partition(":")[0] not in names:
                 raise
             raise InputError(f"{self.name}: {error}") from error
 
@@ -77,63 +70,31 @@ class MetricSpec:
         return metric_function(self)
 
 
-_CLARK, _JIN = "movers.scores.clark", "movers.scores.bertscore"
-
-METRICS: dict[str, MetricSpec] = {
-    name: MetricSpec(name, title, summary, home)
-    for name, title, summary, home in (
-        ("wms", "Word Mover's Similarity", "transport between words (Clark et al. 2019)", f"{_CLARK}:WordMover"),
-        (
-            "sms",
-            "Sentence Mover's Similarity",
-            "transport between sentences (Clark et al. 2019)",
-            f"{_CLARK}:SentenceMover",
-        ),
-        (
-            "swms",
-            "Sentence + Word Mover's Similarity",
-            "transport between words and sentences jointly (Clark et al. 2019)",
-            f"{_CLARK}:SentenceAndWordMover",
-        ),
-        (
-            "moverscore",
-            "MoverScore",
-            "transport between contextual n-grams (Zhao et al. 2019)",
-            "movers.scores.moverscore:MoverScore",
-        ),
-        (
-            "bertscore_hungarian",
-            "BERTScore, one-to-one",
-            "optimal assignment of contextual tokens (Jin & Gildea 2022)",
-            f"{_JIN}:BertScoreHungarian",
-        ),
-        (
-            "bertscore_emd",
-            "BERTScore, one-to-many",
-            "transport between contextual tokens (Jin & Gildea 2022)",
-            f"{_JIN}:BertScoreEmd",
-        ),
-    )
-}
-METRICS["reference_free_summary_quality"] = MetricSpec(
-    "reference_free_summary_quality",
-    "Reference-free summary quality",
-    "a summary against its source document (Bao et al. 2020)",
-    "movers.quality.scorer:SummaryQuality",
-    compared_with="sources",
-)
+METRICS: dict[str, MetricSpec] = {spec.name: spec for spec in (
+    MetricSpec("wms", "Word Mover's Similarity",
+               "transport between words (Clark et al. 2019)", "movers.scores.clark:WordMover"),
+    MetricSpec("sms", "Sentence Mover's Similarity",
+               "transport between sentences (Clark et al. 2019)", "movers.scores.clark:SentenceMover"),
+    MetricSpec("swms", "Sentence + Word Mover's Similarity",
+               "transport between words and sentences jointly (Clark et al. 2019)",
+               "movers.scores.clark:SentenceAndWordMover"),
+    MetricSpec("moverscore", "MoverScore",
+               "transport between contextual n-grams (Zhao et al. 2019)", "movers.scores.moverscore:MoverScore"),
+    MetricSpec("bertscore_hungarian", "BERTScore, one-to-one",
+               "optimal assignment of contextual tokens (Jin & Gildea 2022)",
+               "movers.scores.bertscore:BertScoreHungarian"),
+    MetricSpec("bertscore_emd", "BERTScore, one-to-many",
+               "transport between contextual tokens (Jin & Gildea 2022)", "movers.scores.bertscore:BertScoreEmd"),
+    MetricSpec("reference_free_summary_quality", "Reference-free summary quality",
+               "a summary against its source document (Bao et al. 2020)", "movers.quality.scorer:SummaryQuality",
+               compared_with="sources"),
+)}  # fmt: skip
 
 
 def find_metric(name: str) -> MetricSpec:
-    """The metric of that name.
-
-    >>> find_metric("wsm")
-    Traceback (most recent call last):
-    movers.InputError: metric: expected one of wms, sms, swms..., but got 'wsm'...
-    """
+    """The metric of that name."""
     if name not in METRICS:
-        close = difflib.get_close_matches(name, METRICS, 1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = did_you_mean(name, METRICS)
         raise InputError(f"metric: expected one of {', '.join(METRICS)}, but got {name!r}{hint}")
     return METRICS[name]
 
@@ -154,19 +115,13 @@ def parse_value(text: str) -> object:
         except json.JSONDecodeError as error:
             raise InputError(f"option value: expected a JSON list or text, but got {plain!r}: {error}") from None
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(plain)
-        except ValueError:
-            continue
     return plain
 
 
 def parse_options(items: Iterable[str]) -> dict[str, object]:
-    """`key=value` items as keyword arguments.
-
-    >>> parse_options(["stopwords=none", "threads=2"])
-    {'stopwords': None, 'threads': 2}
-    """
+    """`key=value` items as keyword arguments."""
     options = {}
     for item in items:
         key, equals, value = item.partition("=")
@@ -177,12 +132,7 @@ def parse_options(items: Iterable[str]) -> dict[str, object]:
 
 
 def parse_metric(text: MetricWithOptions) -> tuple[MetricSpec, dict[str, object]]:
-    """`name`, `name[key=value,…]` or `(name, options)` as a metric and its options.
-
-    >>> metric, options = parse_metric("wms[stopwords=none,normalize=true]")
-    >>> metric.name, options
-    ('wms', {'stopwords': None, 'normalize': True})
-    """
+    """`name`, `name[key=value,…]` or `(name, options)` as a metric and its options."""
     if not isinstance(text, str):
         if not isinstance(text, tuple | list) or len(text) != 2 or not isinstance(text[1], Mapping):
             raise InputError(f"metric: expected NAME, NAME[key=value,…] or (NAME, options), but got {text!r:.60}")
@@ -194,11 +144,7 @@ def parse_metric(text: MetricWithOptions) -> tuple[MetricSpec, dict[str, object]
 
 
 def split_metrics(text: str) -> list[str]:
-    """Split at commas outside brackets.
-
-    >>> split_metrics("wms,moverscore[idf=corpus,layer=5],sms")
-    ['wms', 'moverscore[idf=corpus,layer=5]', 'sms']
-    """
+    """Split at commas outside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += {"[": 1, "]": -1}.get(character, 0)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
-__all__ = ["chunks", "default_threads", "one_blas_thread", "solver_pool", "threaded_map"]
+__all__ = ["chunks", "one_blas_thread", "solver_pool", "threaded_map"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,11 +28,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def default_threads() -> int:
-    """Number of processors available to this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @lru_cache(maxsize=1)
@@ -63,11 +57,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Split items into lists of `size`; the last may be shorter.
-
-    >>> list(chunks(range(5), 2))
-    [[0, 1], [2, 3], [4]]
-    """
+    """Split items into lists of `size`; the last may be shorter."""
     iterator = iter(items)
     while part := list(islice(iterator, size)):
         yield part
@@ -76,7 +66,9 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 @contextmanager
 def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
     """A pool of solver threads, also if `threads` is 1, so that the calling thread can be interrupted."""
-    pool = ThreadPoolExecutor(threads or default_threads(), thread_name_prefix="movers")
+    # By default one for each processor available to this process.
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(threads or available, thread_name_prefix="movers")
     try:
         yield pool
     finally:
@@ -84,13 +76,7 @@ def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
 
 
 def threaded_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None) -> list[Result]:
-    """`map(function, items)` in a thread pool, in order, four items per task.
-
-    >>> threaded_map(lambda n: n * n, range(5), threads=2)
-    [0, 1, 4, 9, 16]
-    """
+    """`map(function, items)` in a thread pool, in order, four items per task."""
     with one_blas_thread(), solver_pool(threads) as pool:
-        tasks: deque[Future[list[Result]]] = deque(
-            pool.submit(lambda part: [function(item) for item in part], part) for part in chunks(items, 4)
-        )
-        return [result for task in tasks for result in task.result()]
+        parts = pool.map(lambda part: [function(item) for item in part], chunks(items, 4))
+        return list(chain.from_iterable(parts))

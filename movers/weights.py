@@ -37,8 +37,6 @@ class IdfTable:
     `frequencies` maps a key (a word, or a token id of the tokenizer with that digest) to the number of documents, out
     of `documents`, that contain it.
 
-    Examples
-    --------
     >>> table = IdfTable.build([["a", "rare", "word"], ["a", "plain", "word"]])
     >>> round(table["a"], 4), round(table["rare"], 4), round(table["unseen"], 4)
     (0.0, 0.4055, 1.0986)
@@ -60,9 +58,8 @@ class IdfTable:
         """Count the documents that contain each key; repeated documents count repeatedly."""
         frequencies: Counter[str | int] = Counter()
         count = 0
-        for document in documents:
+        for count, document in enumerate(documents, start=1):  # noqa: B007 (used below)
             frequencies.update(set(document))
-            count += 1
         if not count:
             raise InputError("IdfTable: expected at least one document, but got none")
         return cls(dict(frequencies), count, keys, tokenizer)
@@ -81,13 +78,8 @@ class IdfTable:
 
     def _plain(self) -> dict[str, object]:
         ordered = sorted(self.frequencies.items(), key=lambda item: (str(type(item[0])), item[0]))
-        return {
-            "format": "movers-idf-1",
-            "keys": self.keys,
-            "tokenizer": self.tokenizer,
-            "documents": self.documents,
-            "frequencies": [[key, count] for key, count in ordered],
-        }
+        plain: dict[str, object] = {"format": "movers-idf-1", "keys": self.keys, "tokenizer": self.tokenizer}
+        return plain | {"documents": self.documents, "frequencies": ordered}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table as JSON (gzipped if the name ends in .gz)."""
@@ -106,16 +98,6 @@ class IdfTable:
             return cls(dict(map(tuple, plain["frequencies"])), plain["documents"], plain["keys"], plain["tokenizer"])
         except (LookupError, TypeError, ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
             raise InputError(f"idf: {file} is not a table written by IdfTable.save ({error!r})") from None
-
-    def check(self, metric: str, keys: Keys, tokenizer: str | None = None) -> None:
-        """Raise if the keys are not those of the metric."""
-        if self.keys != keys:
-            raise InputError(f"{metric}: idf: expected a table of {keys}, but got one of {self.keys}")
-        if self.tokenizer != tokenizer:
-            raise InputError(
-                f"{metric}: idf: the table was built with another tokenizer "
-                f"(its digest {self.tokenizer}, this encoder's {tokenizer})"
-            )
 
 
 class Corpus(NamedTuple):
@@ -136,13 +118,9 @@ def choose_weights(metric: str, weights: str | None, idf: object, default: str, 
 
 
 def idf_tables(
-    metric: str,
-    idf: object,
-    corpus: Corpus | None,
-    build: Callable[[Iterable[str]], IdfTable],
-    tokenizer: str | None = None,
-    both_sides: bool = False,
-) -> tuple[IdfTable, ...]:
+    metric: str, idf: object, corpus: Corpus | None, build: Callable[[Iterable[str]], IdfTable],
+    tokenizer: str | None = None, both_sides: bool = False,
+) -> tuple[IdfTable, ...]:  # fmt: skip
     """The IDF tables that the option `idf` stands for: none, one for both sides, or one for each side.
 
     "corpus" are the references of the call, with `both_sides` and a second table of the predictions; "all" is one table
@@ -160,15 +138,17 @@ def idf_tables(
     items = list(idf) if isinstance(idf, tuple | list) else [idf]
     if not 1 <= len(items) <= 2:
         raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(items)} items")
-    tables: list[IdfTable] = []
-    for item in items:
-        table = IdfTable.load(item) if isinstance(item, str | Path) else item
+    tables: list[Any] = [IdfTable.load(item) if isinstance(item, str | Path) else item for item in items]
+    keys = "words" if tokenizer is None else "tokens"
+    for table in tables:
         if not isinstance(table, IdfTable):
-            raise InputError(
-                f"{metric}: idf: expected 'corpus', a saved table's path or an IdfTable, but got {item!r:.60}"
-            )
-        table.check(metric, "words" if tokenizer is None else "tokens", tokenizer)
-        tables.append(table)
+            expected = "'corpus', a saved table's path or an IdfTable"
+            raise InputError(f"{metric}: idf: expected {expected}, but got {table!r:.60}")
+        if table.keys != keys:
+            raise InputError(f"{metric}: idf: expected a table of {keys}, but got one of {table.keys}")
+        if table.tokenizer != tokenizer:
+            digests = f"its digest {table.tokenizer}, this encoder's {tokenizer}"
+            raise InputError(f"{metric}: idf: the table was built with another tokenizer ({digests})")
     return tuple(tables)
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from movers.errors import InputError
 
-__all__ = ["VECTORS", "VectorCache", "build_once", "cache_folder", "file_digest", "file_state", "folder_digest",
-           "sha256_of"]  # fmt: skip
+__all__ = ["VECTORS", "VectorCache", "build_once", "cache_folder", "file_digest", "file_state", "folder_digest"]
 
 
 def cache_folder() -> Path:
@@ -48,21 +47,15 @@ def build_once(name: str, build: Callable[[Path], Path], is_complete: Callable[[
     except OSError as error:
         if error.errno is None:  # raised by a library, not by the disk
             raise
-        raise InputError(
-            f"cache: cannot write to {cache_folder()} ({error.strerror}): set MOVERS_CACHE to a writable folder"
-        ) from None
+        problem = f"cannot write to {cache_folder()} ({error.strerror})"
+        raise InputError(f"cache: {problem}: set MOVERS_CACHE to a writable folder") from None
     return folder
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's content, as hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=1024)
 def _digest(path: Path, state: tuple[int, ...]) -> str:
-    return sha256_of(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_state(path: Path) -> tuple[int, ...]:

@@ -125,15 +125,9 @@ class ContextualEncoder:
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
 
     def encode(
-        self,
-        texts: Sequence[str],
-        aggregation: Aggregation,
-        *,
-        extra: Sequence[Aggregation] = (),
-        batch_size: int | None = None,
-        truncation: Truncation = "window",
-        window: int | None = None,
-    ) -> Iterator[tuple[int, EncodedText]]:
+        self, texts: Sequence[str], aggregation: Aggregation, *, extra: Sequence[Aggregation] = (),
+        batch_size: int | None = None, truncation: Truncation = "window", window: int | None = None,
+    ) -> Iterator[tuple[int, EncodedText]]:  # fmt: skip
         """Yield `(index, encoded text)` for every text as soon as it is ready, in any order.
 
         `extra` names aggregations that other metrics will need: they are computed in the same forward pass and cached.
@@ -177,11 +171,9 @@ class ContextualEncoder:
     ) -> Iterator[tuple[int, list[Vectors]]]:  # fmt: skip
         """Yield the index of a text and one (n, D) matrix per wanted aggregation, once its last window was read."""
         before, frame = self._before, self._before + self._after
-        windows = [
-            window
-            for index, tokens in enumerate(documents)
-            for window in windows_over(index, len(tokens.ids) - frame, limit - frame)
-        ]
+        windows: list[Window] = []
+        for index, tokens in enumerate(documents):
+            windows += windows_over(index, len(tokens.ids) - frame, limit - frame)
         windows.sort(key=lambda window: window.begin - window.end)  # longest first; the sort is stable
         windows_left = Counter(window.text for window in windows)
         matrices: dict[int, list[Vectors]] = {}
@@ -212,14 +204,10 @@ class ContextualEncoder:
             return documents, [False] * len(texts)
         if truncation == "error":
             first = is_long.index(True)
-            raise TextError(
-                f"truncation='error': a text has {len(documents[first].ids)} tokens, the window of {self.name} "
-                f"{limit}: {texts[first][:60]!r}…",
-                texts[first],
-            )
-        warnings.warn(
-            f"{sum(is_long)} text(s) were cut to the window of {limit} tokens (truncation='cut')", stacklevel=3
-        )
+            text, lengths = texts[first], f"{len(documents[first].ids)} tokens, the window of {self.name} {limit}"
+            raise TextError(f"truncation='error': a text has {lengths}: {text[:60]!r}…", text)
+        message = f"{sum(is_long)} text(s) were cut to the window of {limit} tokens (truncation='cut')"
+        warnings.warn(message, stacklevel=3)
         for index in np.flatnonzero(is_long):
             total = len(documents[index].ids)
             places = np.r_[0 : limit - self._after, total - self._after : total]
@@ -237,19 +225,16 @@ class ContextualEncoder:
         padded = np.full((len(batch), lengths.max()), self._pad, dtype=np.int64)
         for row, length, window in zip(padded, lengths, batch, strict=True):
             ids = documents[window.text].ids
-            row[:length] = np.r_[
-                ids[:before], ids[before + window.begin : before + window.end], ids[len(ids) - after :]
-            ]
+            body = ids[before + window.begin : before + window.end]
+            row[:length] = np.r_[ids[:before], body, ids[len(ids) - after :]]
         mask = np.arange(padded.shape[1]) < lengths[:, None]
-        only_last = all(kind.kind == "last" for kind in wanted)
+        hidden = any(kind.kind != "last" for kind in wanted)
         with torch.inference_mode(), self._lock:
             training = [module for module in self.model.modules() if module.training]
             attention, inputs = torch.from_numpy(mask).to(self.device), torch.from_numpy(padded).to(self.device)
             try:
                 self.model.eval()
-                output = self.model(
-                    input_ids=inputs, attention_mask=attention.long(), output_hidden_states=not only_last
-                )
+                output = self.model(input_ids=inputs, attention_mask=attention.long(), output_hidden_states=hidden)
             finally:
                 for module in training:
                     module.training = True

@@ -42,10 +42,8 @@ class Aggregation:
         numbers = self.joined or (self.layer if self.kind == "layer" else -1,)
         for number in numbers:
             if not -states <= number < states:
-                raise InputError(
-                    f"layer: expected a number from {-states} to {states - 1} "
-                    f"(0 = embeddings, {states - 1} = last layer of this model), but got {number}"
-                )
+                span = f"{-states} to {states - 1} (0 = embeddings, {states - 1} = last layer of this model)"
+                raise InputError(f"layer: expected a number from {span}, but got {number}")
         return [number % states for number in numbers]
 
     def combine(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -77,10 +75,8 @@ def parse_aggregation(metric: str, value: object) -> Aggregation:
         return Aggregation("join", joined=tuple(value))
     if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
         return Aggregation(value)  # type: ignore[arg-type]
-    raise InputError(
-        f"{metric}: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number "
-        f"or several ('4+6'), but got {value!r}"
-    )
+    expected = "one of 'pmeans', 'routing', 'last', 'mean' or a layer number or several ('4+6')"
+    raise InputError(f"{metric}: layer: expected {expected}, but got {value!r}")
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:
@@ -108,7 +104,7 @@ def pmeans(layers: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.cat([unit.amin(dim=0), unit.mean(dim=0), unit.amax(dim=0)], dim=-1)
 
 
-def routing(layers: Sequence[torch.Tensor], step: float = 1.0, rounds: int = 20) -> torch.Tensor:
+def routing(layers: Sequence[torch.Tensor]) -> torch.Tensor:
     r"""Aggregation of layers by routing, a mean-shift procedure with normalised weights (Zhao et al. 2019, A.2).
 
     With :math:`z_l` the token's unit vector in layer l, :math:`v` starts as their mean and :math:`\gamma_l` as 0;
@@ -117,7 +113,7 @@ def routing(layers: Sequence[torch.Tensor], step: float = 1.0, rounds: int = 20)
     .. math::
         \gamma \leftarrow \mathrm{softmax}(\gamma), \quad
         v \leftarrow \frac{\sum_l \gamma_l k_l z_l}{\sum_l \gamma_l k_l}, \quad
-        \gamma_l \leftarrow \gamma_l + \alpha k_l
+        \gamma_l \leftarrow \gamma_l + k_l
 
     where :math:`k_l = e^{-\|v - z_l\|^2 / 2}`, computed anew for each step. It stops when the loss
     :math:`-\sum_l k_l` moves by less than 1e-6 for every token, or after 20 rounds. L matrices (n, d) become one.
@@ -129,14 +125,14 @@ def routing(layers: Sequence[torch.Tensor], step: float = 1.0, rounds: int = 20)
     gamma = unit.new_zeros(unit.shape[:2])  # (L, n)
     loss = unit.new_full(unit.shape[1:2], math.inf)
     moving = torch.ones_like(loss, dtype=torch.bool)
-    for _ in range(rounds):
+    for _ in range(20):
         gamma = torch.softmax(gamma, dim=0)
         mass = gamma * torch.exp(-(value - unit).square().sum(dim=-1) / 2)
         moved = (mass.unsqueeze(-1) * unit).sum(dim=0) / mass.sum(dim=0).unsqueeze(-1)
         # Converged tokens are frozen, so that a vector does not depend on the other tokens in the batch.
         value = torch.where(moving.unsqueeze(-1), moved, value)
         kernel = torch.exp(-(value - unit).square().sum(dim=-1) / 2)
-        gamma = torch.where(moving, gamma + step * kernel, gamma)
+        gamma = torch.where(moving, gamma + kernel, gamma)
         new_loss = -kernel.sum(dim=0)
         moving = moving & ((new_loss - loss).abs() >= 1e-6)
         loss = new_loss

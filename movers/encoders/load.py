@@ -10,11 +10,11 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from movers.encoders.cache import file_state, folder_digest
 from movers.encoders.contextual import ContextualEncoder
@@ -64,10 +64,8 @@ def load_encoder(
             return static or _load_contextual(*_find_weights(name), find_device(device), dtype, trusted)
     if isinstance(model, StaticEncoder | ContextualEncoder):
         return model
-    raise InputError(
-        "model: expected a name, a path, a (model, tokenizer) pair or an encoder (with identity, dimension and "
-        f"vectors), but got {type(model).__name__}"
-    )
+    expected = "a name, a path, a (model, tokenizer) pair or an encoder (with identity, dimension and vectors)"
+    raise InputError(f"model: expected {expected}, but got {type(model).__name__}")
 
 
 def load_static(name: str) -> StaticEncoder | None:
@@ -77,9 +75,9 @@ def load_static(name: str) -> StaticEncoder | None:
         if not name:
             raise InputError("model: expected a name or a path, but got an empty string")
         if name == "wordllama":
-            return _wordllama()
+            return _build_static(WordLlama)
         if os.path.isfile(path):  # pathlib would raise for impossible file names
-            return _vector_file(path, file_state(path))
+            return _build_static(VectorFile, path, state=file_state(path))
         if os.path.isdir(path):
             if not (path / "meta.json").is_file() or (path / "config.json").is_file():
                 return None
@@ -87,20 +85,12 @@ def load_static(name: str) -> StaticEncoder | None:
             raise InputError(f"model: {name!r} looks like a path, but there is no such file or folder")
         elif not (re.fullmatch(r"[a-z]{2,3}_\w+", name) and importlib.util.find_spec(name)):
             return None
-        return _spacy_vectors(name, folder_digest(path, ("meta.json", "vocab/*")))
+        return _build_static(SpacyVectors, name, state=folder_digest(path, ("meta.json", "vocab/*")))
 
 
-_wordllama = lru_cache(maxsize=1)(WordLlama)
-
-
-@lru_cache(maxsize=4)
-def _vector_file(path: Path, state: tuple[int, ...]) -> VectorFile:
-    return VectorFile(path)
-
-
-@lru_cache(maxsize=2)
-def _spacy_vectors(name: str, digest: str) -> SpacyVectors:
-    return SpacyVectors(name)
+@lru_cache(maxsize=6)
+def _build_static(kind: Callable[..., StaticEncoder], *source: object, state: object = None) -> StaticEncoder:
+    return kind(*source)  # again only after its files have changed
 
 
 def remote_code_allowed(allowed: bool | None = None) -> bool:
@@ -136,29 +126,26 @@ def _load_contextual(
     is_folder = os.path.isdir(source)
     reached = is_folder or hub_answers()
     # If the Hub is unreachable, use only downloaded files; requests would be retried for minutes.
-    options = {"trust_remote_code": trusted, "local_files_only": not reached}
+    options: dict[str, Any] = {"trust_remote_code": trusted, "local_files_only": not reached}
     try:
         # Weights missing from a checkpoint (such as an unused pooler) are initialised with a fixed seed, without
         # changing the random state of a surrounding training loop.
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
-            model = transformers.AutoModel.from_pretrained(
-                source, dtype=getattr(torch, dtype), weights_only=True, **options
-            )
+            options |= {"dtype": getattr(torch, dtype), "weights_only": True}
+            model = transformers.AutoModel.from_pretrained(source, **options)
     except UnpicklingError:
         raise InputError(f"model: {source!r}: expected weights, but got code, which is not run") from None
     except (OSError, ValueError) as error:  # a folder without a tokenizer is a ValueError
         reason = " ".join(str(error).split())[:200] if reached else "the Hub cannot be reached"
-        message = f"model: {source!r}: expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id"
+        problem = "expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id"
         if is_folder:
-            message = (
-                f"model: {source!r}: expected the folder of a transformers model (config.json, weights, tokenizer)"
-            )
+            problem = "expected the folder of a transformers model (config.json, weights, tokenizer)"
         if "trust_remote_code" in str(error):
-            message = f"model: {source!r} brings code of its own, which movers does not run"
+            problem = "the model brings code of its own, which movers does not run"
             reason = "to trust it, pass load_encoder(…, trust_remote_code=True) as model or MOVERS_TRUST_REMOTE_CODE=1"
-        raise InputError(f"{message}; {reason}") from error
+        raise InputError(f"model: {source!r}: {problem}; {reason}") from error
     model.to(device)
     if digest is None:
         digest = getattr(model.config, "_commit_hash", None) or object_digest(model, tokenizer)
@@ -214,15 +201,13 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     if len(pair) != 2 or not hasattr(pair[0], "config"):
         raise InputError("model: expected a (model, tokenizer) pair of transformers objects")
     model, tokenizer = cast("tuple[PreTrainedModel, PreTrainedTokenizerBase]", tuple(pair))
+    name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/").rsplit("/", 1)[-1]
     digest = object_digest(model, tokenizer)  # at every call, because the model may be in training
     with _loading:
-        return _wrap_objects(model, tokenizer, digest)
+        return _wrap_objects(model, tokenizer, name, digest)
 
 
-@lru_cache(maxsize=2)  # the objects are the caller's
-def _wrap_objects(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, digest: str) -> ContextualEncoder:
-    name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/")
-    return ContextualEncoder(model, tokenizer, name.rsplit("/", 1)[-1], digest)
+_wrap_objects = lru_cache(maxsize=2)(ContextualEncoder)  # few, because the objects are the caller's
 
 
 def object_digest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:

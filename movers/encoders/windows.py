@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ Encoded = TypeVar("Encoded")
 # Models whose positions start at pad_token_id + 1: that many rows of their position table are unused.
 _OFFSET_POSITIONS = {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "roberta-prelayernorm",
                      "xlm-roberta", "xlm-roberta-xl", "xmod"}  # fmt: skip
-_DEFAULT_WINDOW = 512
 
 
 class Window(NamedTuple):
@@ -74,7 +74,7 @@ def window_limit(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -
     if positions and config.model_type in _OFFSET_POSITIONS:
         positions -= (config.pad_token_id or 0) + 1
     # Some tokenizers state 10^30.
-    return min((limit for limit in (stated, positions) if limit and 0 < limit < 1_000_000), default=_DEFAULT_WINDOW)
+    return min((limit for limit in (stated, positions) if limit and 0 < limit < 1_000_000), default=512)
 
 
 def group_when_complete(
@@ -84,18 +84,17 @@ def group_when_complete(
 
     `encode` takes the distinct passages and yields `(position, encoded)` of each, also in any order.
     """
-    numbers = {passage: number for number, passage in enumerate(dict.fromkeys(chain.from_iterable(passages)))}
-    texts_with: list[list[int]] = [[] for _ in numbers]
+    texts_with: defaultdict[str, list[int]] = defaultdict(list)
     left = [len(set(parts)) for parts in passages]
     for index, parts in enumerate(passages):
-        for passage in set(parts):
-            texts_with[numbers[passage]].append(index)
+        for passage in dict.fromkeys(parts):
+            texts_with[passage].append(index)
         if not parts:
             yield index, []
-    ready: dict[int, Encoded] = {}
-    for number, encoded in encode(list(numbers)):
-        ready[number] = encoded
-        for index in texts_with[number]:
+    distinct, ready = list(texts_with), dict[str, Encoded]()
+    for position, encoded in encode(distinct):
+        ready[distinct[position]] = encoded
+        for index in texts_with[distinct[position]]:
             left[index] -= 1
             if not left[index]:
-                yield index, [ready[numbers[passage]] for passage in passages[index]]
+                yield index, [ready[passage] for passage in passages[index]]
