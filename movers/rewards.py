@@ -15,7 +15,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from movers.errors import InputError
 from movers.inputs import check_choice, check_text, is_group
@@ -25,12 +29,13 @@ from movers.scores.tensors import TensorAlignment, bertscore_tensors
 from movers.texts import token_spans
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["EmbeddingReward", "Reward", "embedding_reward", "likelihood_loss", "mixed_loss", "reward",
            "self_critical_loss", "token_log_probs"]  # fmt: skip
 
+Ids: TypeAlias = Sequence[Sequence[int]] | Tensor
+Rewards: TypeAlias = Sequence[float | None] | Tensor
 #: Minimum reward, given to completions without words, by the scale of the scores. −4 is the logarithm of the
 #: similarity at four times the distance of unrelated texts.
 LOWER_BOUNDS = {"similarity": 0.0, "log": -4.0, "rescaled": -1.0, "learned": 0.0}
@@ -45,12 +50,6 @@ def _text(reward: str, argument: str, row: int, value: object) -> str:
         if is_group(value):
             return "".join(str(part.get("text", "")) for part in value if isinstance(part, Mapping))
     return check_text(reward, argument, str(row), value)
-
-
-def _completions(reward: str, completions: object) -> list[str]:
-    if not is_group(completions):
-        raise InputError(f"{reward}: completions: expected a list, but got {type(completions).__name__}")
-    return [_text(reward, "completions", row, value) for row, value in enumerate(completions)]
 
 
 def _column(reward: str, column: str, columns: Mapping[str, object], count: int) -> list[list[str]]:
@@ -100,8 +99,7 @@ class _Part(NamedTuple):
     weight: float
 
     def reward(self, example: Example) -> float:
-        if self.aspect is not None:
-            check_choice(self.label, "aspect", self.aspect, [None, *example.parts])
+        check_choice(self.label, "aspect", self.aspect, [None, *example.parts])
         score, lower = example.parts.get(str(self.aspect), example.score), LOWER_BOUNDS[self.scale]
         if self.scale == "log":
             score = math.log(score) if score > 0 else lower
@@ -120,20 +118,19 @@ class Reward:
     ----------
     metric : str, list of str, or dict of weights
         `name` or `name[key=value,…]`. Several are added up: with equal weights that sum to 1 for a list, with the given
-        weights for a dict. Metrics with the same encoder reuse one forward pass per text.
+        weights for a dict.
     reference_column, source_column : str
-        Column of the dataset with one reference (or document) or several per row. Rows where it is None, empty or blank
-        get None, which trainers leave out.
+        Column of the dataset with one reference (or document) or several per row. Rows without any get None, which
+        trainers leave out.
     transform : {None, "log"}
         "log" gives −distance instead of exp(−distance), for wms, sms and swms; the lower bound is then −4.
     aspect : str, optional
-        Reward this aspect of `reference_free_summary_quality` (`faithfulness`, `coverage`, `fluency`; with an `lm` also
-        `likelihood`) instead of its score. In brackets after the name it holds for one metric of several.
+        Reward this aspect of `reference_free_summary_quality` instead of its score. In brackets after the name it holds
+        for one metric of several.
     name : str, optional
         Name under which trainers log the reward; the metrics' names by default.
     **options
-        Options of the metrics. Scores are readable by default: `temperature="auto"` for wms, sms, swms (1 is the
-        paper's), `rescale=True` for moverscore and bertscore_*.
+        Options of the metrics. `rescale=True` is the default for moverscore and bertscore_*.
 
     >>> reward("sms")(completions=["Snow melts.", "...", "Snow."], reference=["Snow melts.", "Snow melts.", None])
     [1.0, 0.0, None]
@@ -163,8 +160,9 @@ class Reward:
             if scale == "rescaled":
                 merged = {"rescale": True, **merged}
             if getattr(spec.parse(merged), "idf", None) == "corpus":
-                reason = "because 'corpus' would change it with every batch; save one with IdfTable.save"
-                raise InputError(f"{spec.name}: idf: expected a table for a reward, {reason}")
+                raise InputError(
+                    f"{spec.name}: idf: expected a table, because 'corpus' would change it with every batch"
+                )
             if (spec.name, merged) not in self._metrics.values():  # metrics that differ in their aspect alone are one
                 self._metrics[label] = spec.name, merged
             column = list(self._metrics.values()).index((spec.name, merged))
@@ -180,9 +178,9 @@ class Reward:
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_scorer"}  # models are loaded again
 
-    def __call__(self, *, completions: object, **columns: object) -> list[float | None]:
+    def __call__(self, *, completions: Sequence[object], **columns: object) -> list[float | None]:
         """One reward per completion (a text, or messages whose last one counts), with the columns of the dataset."""
-        texts = _completions(self.__name__, completions)
+        texts = [_text(self.__name__, "completions", row, value) for row, value in enumerate(completions)]
         groups = {kind: _column(self.__name__, column, columns, len(texts)) for kind, column in self._columns.items()}
         rewards: list[float | None] = [None] * len(texts)
         rows: dict[int, Row] = {}
@@ -204,7 +202,7 @@ class Reward:
             rewards[number] = max(total, self.lower)
         return rewards
 
-    def score(self, completions: object, references: object = None, *, sources: object = None) -> list[float | None]:
+    def score(self, completions: Any, references: object = None, *, sources: object = None) -> list[float | None]:
         """The same for your own loop: texts, with one or several references (or `sources`) each."""
         compared = {"references": references, "sources": sources}
         return self(completions=completions, **{column: compared[kind] for kind, column in self._columns.items()})
@@ -227,11 +225,7 @@ class Reward:
         return values[: len(rows)]
 
     def _only_stop_words(self, row: Row, part: _Part) -> bool:
-        """Whether the completion, but no reference, has nothing but stop words.
-
-        A metric that drops stop words compares it with all tokens of the reference, which may give more than a good
-        sentence gets from a comparison of content words.
-        """
+        """Whether the completion alone has only stop words: then it is compared with all words, which may pay more."""
         completion, *others = (
             next(self._scorer.stream([Row(text, [text], [text])]))[part.column].unfiltered
             for text in (row.prediction, *getattr(row, part.compared_with))
@@ -297,12 +291,12 @@ class EmbeddingReward:
         self.__name__ = f"embedding_{alignment}"
 
     def __call__(
-        self, *, completions: object, completion_ids: Sequence[Sequence[int]] | None = None, **columns: object
+        self, *, completions: Sequence[object], completion_ids: Sequence[Sequence[int]] | None = None, **columns: object
     ) -> list[float | None]:
         """One reward per completion; None where the row has no reference. `completion_ids` save tokenizing."""
         if self._tokenizer is None:
             raise InputError(f"{self.__name__}: tokenizer: expected one for texts, but got None")
-        texts = _completions(self.__name__, completions)
+        texts = [_text(self.__name__, "completions", row, value) for row, value in enumerate(completions)]
         groups = _column(self.__name__, self._column, columns, len(texts))
         pairs = [(row, reference) for row, group in enumerate(groups) if _has_words(texts[row]) for reference in group]
         rewards: list[float | None] = [self.lower if group else None for group in groups]
@@ -317,21 +311,14 @@ class EmbeddingReward:
             rewards[row] = max(rewards[row] or self.lower, value)
         return rewards
 
-    def score_ids(
-        self, completions: Sequence[Sequence[int]] | Tensor, references: Sequence[Sequence[int]] | Tensor
-    ) -> Tensor:
+    def score_ids(self, completions: Ids, references: Ids) -> Tensor:
         """Rewards (B,) of token ids, as lists or padded tensors; special tokens carry no mass."""
-        import torch
-
         with torch.no_grad():
             sides = *self._embed(completions), *self._embed(references)
             return bertscore_tensors(*sides, alignment=self._alignment, threads=self._threads)[2].clamp_min(self.lower)
 
-    def _embed(self, ids: Sequence[Sequence[int]] | Tensor) -> tuple[Tensor, Tensor]:
+    def _embed(self, ids: Ids) -> tuple[Tensor, Tensor]:
         """Embeddings (B, n, d) and mask (B, n)."""
-        import torch
-        from torch.nn.utils.rnn import pad_sequence
-
         table = self._model.get_input_embeddings().weight  # as it is now: it may be trained
         lists = ids.tolist() if isinstance(ids, torch.Tensor) else ids
         rows = [[token for token in row if token not in self._special] for row in lists]
@@ -346,17 +333,10 @@ embedding_reward = EmbeddingReward
 
 def token_log_probs(logits: Tensor, ids: Tensor) -> Tensor:
     """Log-probabilities (B, T) of tokens `ids` (B, T) under `logits` (B, T, V); logits[:, t] predict ids[:, t]."""
-    import torch
-
     return -torch.nn.functional.cross_entropy(logits.transpose(1, 2).float(), ids, reduction="none")
 
 
-def self_critical_loss(
-    log_probs: Tensor,
-    mask: Tensor,
-    reward: Tensor | Sequence[float | None],
-    baseline: Tensor | Sequence[float | None],
-) -> Tensor:
+def self_critical_loss(log_probs: Tensor, mask: Tensor, reward: Rewards, baseline: Rewards) -> Tensor:
     """Mean over the batch of (baseline − reward) Σ_t log p(ŷ_t); 0 with a gradient of 0 if no row has a reward.
 
     `log_probs` and `mask` are those of the sampled tokens (B, T), the end-of-sequence token included; `reward` and
@@ -369,8 +349,6 @@ def self_critical_loss(
     >>> round(float(self_critical_loss(log_probs, mask, [0.9, 0.1], [0.4, 0.1])), 4)  # −0.5 · log 0.25 / 2 rows
     0.3466
     """
-    import torch
-
     if log_probs.ndim != 2 or mask.shape != log_probs.shape:
         got = f"{tuple(log_probs.shape)} and {tuple(mask.shape)}"
         raise InputError(f"self_critical_loss: log_probs, mask: expected two tensors of shape (B, T), but got {got}")
@@ -392,9 +370,7 @@ def mixed_loss(reward_loss: Tensor, likelihood: Tensor, weight: float) -> Tensor
     return weight * reward_loss + (1 - weight) * likelihood
 
 
-def _constants(values: Tensor | Sequence[float | None], like: Tensor) -> Tensor:
-    import torch
-
+def _constants(values: Rewards, like: Tensor) -> Tensor:
     if not isinstance(values, torch.Tensor):
         values = torch.tensor([math.nan if value is None else float(value) for value in values])
     if values.shape != like.shape[:1]:

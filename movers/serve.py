@@ -7,26 +7,26 @@ anywhere. Needs gradio (extra `demo`).
 from __future__ import annotations
 
 import base64
+import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio
+import pandas
 from gradio.exceptions import InvalidPathError
 
 from movers.errors import InputError, RowError
 from movers.inputs import check_text
 from movers.io import Table, Texts, csv_row
 from movers.pictures import Explainer, Explanation
-from movers.pictures.explain import FLAGS, about, shorten
-from movers.pictures.html import frame, histogram, pictures
+from movers.pictures.explain import FLAGS, about, frame, histogram, pictures
 from movers.registry import METRICS, MetricSpec, find_metric
-from movers.scorer import Row, Scorer
+from movers.scorer import Example, Row, Scorer
 from movers.scores.options import option_rows
 
 __all__ = ["all_metrics_page", "chosen_options", "form_rows", "launch", "metric_page", "score_file", "score_pair"]
@@ -38,8 +38,6 @@ FILE_ROWS = 2_000
 SHOWN_ROWS = 50  # of a file, in the table
 WAITING = 20  # requests in gradio's queue
 FORMATS = (".jsonl", ".json", ".csv", ".tsv")  # nothing compressed: what is uploaded is what memory must hold
-
-# --- the form --------------------------------------------------------------------------------------------------------
 
 #: Options of the machine, or with a single sensible value.
 _HIDDEN = {"dtype", "progress", "return_alignment", "all_layers", "use_fast_tokenizer"}
@@ -109,19 +107,6 @@ def chosen_options(metric: str, values: object) -> dict[str, object]:
     return chosen
 
 
-# --- scoring ---------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=64)
-def _explainer(metric: str, options: tuple[tuple[str, object], ...]) -> Explainer:
-    return Explainer(metric, dict(options))
-
-
-@lru_cache(maxsize=64)
-def _scorer(metric: str, options: tuple[tuple[str, object], ...]) -> Scorer:
-    return Scorer(metric, **dict(options), progress=False)
-
-
 def _check_length(place: str, text: str) -> None:
     if len(text) > CHARACTERS:
         expected = f"expected at most {CHARACTERS:,} characters, but got {len(text):,}"
@@ -146,18 +131,15 @@ def score_pair(metric: str, prediction: object, references: object, options: obj
         _check_length(f"{metric}: {place}", check_text(metric, place[:-3], place[-2], text))
     compared = [text for text in references if text.strip()] or references[:1]
     row = Row(str(prediction), **{spec.compared_with: compared})
-    explainer = Explainer(metric, chosen, [row]) if "idf" in chosen else _explainer(metric, tuple(chosen.items()))
-    return explainer.explain([row])[0]
+    return Explainer(metric, chosen, [row]).explain([row])[0]
 
 
 class ScoredFile(NamedTuple):
-    """A scored file: a line about it, heading and first rows of its table, and all rows as CSV."""
+    """A scored file: a line about it, the signature, and all rows as CSV."""
 
     summary: str
     signature: str
     scores: list[float]
-    heading: list[str]
-    table: list[list[object]]
     csv: str
 
 
@@ -167,37 +149,28 @@ def score_file(
     options: object,
     prediction_column: str = "",
     other_column: str = "",
-    progress: Callable[[tuple[int, int]], object] = lambda done: None,
+    track: Callable[..., Iterable[tuple[Example, ...]]] = lambda examples, total: examples,
 ) -> ScoredFile:
-    """Score an uploaded file; columns are found by their usual names unless they are named."""
+    """Score an uploaded file; columns are found by their usual names unless they are named. `track` shows progress."""
     chosen = chosen_options(metric, options)
     try:
         rows = _read_rows(find_metric(metric), path, prediction_column.strip(), other_column.strip())
     except InputError as error:  # do not reveal the server's path
         raise InputError(str(error).replace(path, Path(path).name)) from None
-    scorer = _scorer(metric, tuple(chosen.items())).prepare(rows)
-    examples = []
+    scorer = Scorer(metric, **chosen, progress=False).prepare(rows)
     try:
-        for (example,) in scorer.stream(rows, total=len(rows)):
-            examples.append(example)
-            progress((len(examples), len(rows)))
+        examples = [example for (example,) in track(scorer.stream(rows, total=len(rows)), total=len(rows))]
     except RowError as error:
         raise error.at(f"file: row {error.row + 1}") from None
-    scores, parts = [example.score for example in examples], list(examples[0].parts)
-    lines, table = [csv_row(["row", "score", *parts, *FLAGS, "prediction"])], []
+    lines = [csv_row(["row", "score", *examples[0].parts, *FLAGS, "prediction"])]
     for number, (row, example) in enumerate(zip(rows, examples, strict=True), 1):
-        numbers = [example.score, *(example.parts[part] for part in parts)]
         flags = [int(getattr(example, flag)) for flag in FLAGS]
-        lines.append(csv_row([number, *numbers, *flags, row.prediction]))
-        if number <= SHOWN_ROWS:
-            table.append([number, *(float(f"{value:.4g}") for value in numbers), shorten(row.prediction, 120)])
+        lines.append(csv_row([number, example.score, *example.parts.values(), *flags, row.prediction]))
+    scores = [example.score for example in examples]
     counts = {flag: sum(getattr(example, flag) for example in examples) for flag in FLAGS}
     summary = f"Mean {math.fsum(scores) / len(scores):.4g} over {len(scores):,} rows"
     summary += "".join(f", {count} {flag}" for flag, count in counts.items() if count) + "."
-    if len(scores) > SHOWN_ROWS:
-        summary += f" The table shows the first {SHOWN_ROWS}."
-    heading = ["row", "score", *parts, "prediction"]
-    return ScoredFile(summary, scorer.signatures[metric], scores, heading, table, "".join(lines))
+    return ScoredFile(summary, scorer.signatures[metric], scores, "".join(lines))
 
 
 def _read_rows(spec: MetricSpec, path: str, prediction_column: str, other_column: str) -> list[Row]:
@@ -225,29 +198,15 @@ def _read_rows(spec: MetricSpec, path: str, prediction_column: str, other_column
     return rows
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
-
 # One pair and one file at a time, of all metrics: a file does not hold up pairs.
 _PAIRS: dict[str, Any] = {"concurrency_id": "pairs", "concurrency_limit": 1}
 _FILES: dict[str, Any] = {"concurrency_id": "files", "concurrency_limit": 1}
-# No usage data; uploads that were never scored are deleted after ten minutes.
-_PRIVATE: dict[str, Any] = {"analytics_enabled": False, "delete_cache": (60, 600)}
-# A picture tells how tall it is; nothing else is listened to.
-_HEAD = """<script>
-window.addEventListener("message", (event) => {
-  const height = event.data && event.data.moversHeight;
-  if (typeof height !== "number" || !(height > 0 && height < 100000)) return;
-  for (const frame of document.querySelectorAll("iframe.movers-frame"))
-    if (frame.contentWindow === event.source) frame.style.height = Math.ceil(height) + "px";
-});
-</script>"""
 
 
 class _Page(gradio.Blocks):
     """A page that opens nothing but uploads: gradio would download an address that is sent in place of a file."""
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *state: Any, **more: Any) -> Any:
-        """What gradio does before it calls a function."""
         if _has_address(inputs):
             raise gradio.Error("file: expected an upload, but got an address", print_exception=False)
         try:
@@ -270,7 +229,8 @@ def metric_page(name: str) -> gradio.Blocks:
 def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
     """The page of several metrics, of which one is shown at a time; all metrics by default."""
     specs = [find_metric(name) for name in names or METRICS]
-    with _Page(title="movers", **_PRIVATE) as page:
+    # No usage data; uploads that were never scored are deleted after ten minutes.
+    with _Page(title="movers", analytics_enabled=False, delete_cache=(60, 600)) as page:
         choices = [(spec.title, spec.name) for spec in specs]
         choice = gradio.Radio(choices, value=specs[0].name, label="Metric", visible=len(specs) > 1)
         columns = []
@@ -278,30 +238,25 @@ def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
             with gradio.Column(visible=spec is specs[0]) as column:
                 _add_metric(page, spec, scored=spec is specs[0])
             columns.append(column)
-        quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-        choice.change(
-            lambda name: [gradio.Column(visible=name == spec.name) for spec in specs], choice, columns, **quiet
-        )
+
+        def switch(name: str) -> list[gradio.Column]:
+            return [gradio.Column(visible=name == spec.name) for spec in specs]
+
+        choice.change(switch, choice, columns, api_visibility="private", show_progress="hidden")
     return page
 
 
 def launch(page: gradio.Blocks, **options: Any) -> None:
     """Serve a page, on this machine alone unless `server_name` says otherwise; there is no share link."""
     settings: dict[str, Any] = {
-        "share": False,
         "max_file_size": FILE_BYTES,
         "css": resources.files("movers").joinpath("data", "page.css").read_text(encoding="utf-8"),
-        "head": _HEAD,
         # Its own fonts would be loaded from elsewhere.
         "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         "footer_links": ["api"],
-        "run_history": False,
-        "ssr_mode": False,
-        "pwa": False,
-        "enable_monitoring": False,
+        **dict.fromkeys(("share", "run_history", "ssr_mode", "pwa", "enable_monitoring"), False),
     }
-    page.queue(max_size=WAITING)
-    page.launch(**{**settings, **options})
+    page.queue(max_size=WAITING).launch(**{**settings, **options})
 
 
 def _add_metric(page: gradio.Blocks, spec: MetricSpec, scored: bool) -> None:
@@ -322,8 +277,12 @@ def _add_metric(page: gradio.Blocks, spec: MetricSpec, scored: bool) -> None:
         except InputError as error:
             raise gradio.Error(str(error), print_exception=False) from error
         flows = [
-            {"from": panel.left[flow.i].text, "to": panel.right[flow.j].text}
-            | {panel.measure: flow.share, "cost": flow.cost}
+            {
+                "from": panel.left[flow.i].text,
+                "to": panel.right[flow.j].text,
+                panel.measure: flow.share,
+                "cost": flow.cost,
+            }
             for panel in explanation.pictures[0].panels[-1:]
             for flow in panel.flows
         ]
@@ -338,37 +297,28 @@ def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequ
     first, other = ("Summary", "Document") if spec.compared_with == "sources" else ("Prediction", "Reference")
     _, prediction, reference = examples[0] if examples else ("", "", "")
     with gradio.Row():
-        with gradio.Column(min_width=280):
-            texts = [gradio.Textbox(label=first, value=prediction, lines=5)]
-        with gradio.Column(min_width=280):
-            texts.append(gradio.Textbox(label=other, value=reference, lines=5))
-            with gradio.Accordion(f"More {other.lower()}s", open=False):
-                texts += [gradio.Textbox(label=f"{other} {number}", lines=2) for number in range(2, REFERENCES + 1)]
+        texts = [gradio.Textbox(label=first, value=prediction, lines=5, min_width=280)]
+        texts.append(gradio.Textbox(label=other, value=reference, lines=5, min_width=280))
     with gradio.Row():
         buttons = [gradio.Button(label, size="sm", min_width=220) for label, _, _ in examples]
-    options: list[Any] = []
     with gradio.Accordion("Options", open=False), gradio.Row(elem_classes="movers-options"):
-        for row in form_rows(spec.name):
-            label: dict[str, Any] = {"label": row.name, "info": row.help, "min_width": 230}
-            if set(row.choices) == {"true", "false"}:
-                options.append(gradio.Checkbox(value=row.default == "true", **label))
-            else:
-                options.append(gradio.Dropdown(list(row.choices), value=row.default, **label))
+        options = [
+            gradio.Dropdown(list(row.choices), value=row.default, label=row.name, info=row.help, min_width=230)
+            for row in form_rows(spec.name)
+        ]
     score = gradio.Button("Score", variant="primary")
-    outputs = [
-        gradio.HTML(elem_classes="movers-score"),
-        gradio.Textbox(label="Signature: model and options", interactive=False, lines=1, buttons=["copy"]),
-        gradio.HTML(elem_classes="movers-picture", padding=False),
-    ]
+    signature = gradio.Textbox(label="Signature: model and options", interactive=False, lines=1, buttons=["copy"])
+    outputs = [gradio.HTML(), signature, gradio.HTML(padding=False)]
 
-    def show(prediction: str | None, *values: Any) -> tuple[str, str, str]:
-        references = [str(value or "") for value in values[:REFERENCES]]
+    def show(prediction: str | None, reference: str | None, *values: Any) -> tuple[str, str, str]:
         try:
-            explanation = score_pair(spec.name, prediction or "", references, _named(spec, values[REFERENCES:]))
+            explanation = score_pair(spec.name, prediction or "", [reference or ""], _named(spec, values))
         except InputError as error:
             return _alert(error), "", ""
-        picture = frame(pictures(explanation), f"{explanation.title}: what was matched", height=700)
-        return _numbers(explanation), explanation.signature, picture
+        numbers = {"score": explanation.score, **explanation.numbers}
+        items = "".join(f"<li><b>{value:.4g}</b> <span>{name}</span></li>" for name, value in numbers.items())
+        picture = frame(pictures(explanation), f"{spec.title}: what was matched")
+        return f'<ul class="movers-numbers">{items}</ul>', explanation.signature, picture
 
     arguments: dict[str, Any] = {"fn": show, "inputs": [*texts, *options], "outputs": outputs, **_PAIRS}
     arguments["api_visibility"] = "private"
@@ -376,9 +326,7 @@ def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequ
     if scored:
         page.load(**arguments)
     for (_, *pair), button in zip(examples, buttons, strict=True):
-        values = [*pair, *[""] * (REFERENCES - 1)]
-        fill = button.click(lambda values=values: values, None, texts, api_visibility="private", show_progress="hidden")
-        fill.then(**arguments)
+        button.click(lambda pair=pair: pair, None, texts, api_visibility="private").then(**arguments)
     return options
 
 
@@ -391,12 +339,6 @@ def _alert(error: InputError) -> str:
     return f'<p class="movers-error" role="alert">{escape(str(error))}</p>'
 
 
-def _numbers(explanation: Explanation) -> str:
-    numbers = {"score": explanation.score, **explanation.numbers}
-    items = (f"<li><b>{value:.4g}</b> <span>{escape(name)}</span></li>" for name, value in numbers.items())
-    return f'<ul class="movers-numbers">{"".join(items)}</ul>'
-
-
 def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
     """Upload, progress, table, plot, download."""
     gradio.Markdown(
@@ -405,19 +347,13 @@ def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
         "deleted when it has been scored."
     )
     file = gradio.File(label="File", file_types=list(FORMATS), type="filepath")
-    with gradio.Row():
-        columns = [
-            gradio.Textbox(label=f"Column of {name}", placeholder="found by its name", lines=1, max_lines=1)
-            for name in ("predictions", spec.compared_with)
-        ]
-    button = gradio.Button("Score the file", variant="primary")
-    outputs = [
-        gradio.HTML(elem_classes="movers-file-summary"),
-        gradio.HTML(),
-        gradio.Dataframe(label="Rows", interactive=False, wrap=True, visible=False),
-        gradio.HTML(),
+    columns = [
+        gradio.Textbox(label=f"Column of {name}", placeholder="found by its name", lines=1, max_lines=1)
+        for name in ("predictions", spec.compared_with)
     ]
-
+    button = gradio.Button("Score the file", variant="primary")
+    table = gradio.Dataframe(label=f"The first {SHOWN_ROWS} rows", interactive=False, wrap=True, visible=False)
+    outputs = [gradio.HTML(elem_classes="movers-file-summary"), gradio.HTML(), table, gradio.HTML()]
     progress = gradio.Progress()
 
     def show(
@@ -426,10 +362,7 @@ def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
         try:
             if not path:
                 raise InputError("file: expected a file, but got none")
-            options = _named(spec, values)
-            scored = score_file(
-                spec.name, path, options, prediction or "", other or "", lambda done: progress(done, unit="rows")
-            )
+            scored = score_file(spec.name, path, _named(spec, values), prediction or "", other or "", progress.tqdm)
         except InputError as error:
             return _alert(error), "", gradio.Dataframe(visible=False), ""
         finally:
@@ -437,13 +370,13 @@ def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
                 Path(path).unlink(missing_ok=True)
                 with suppress(OSError):  # gradio makes a folder for every file
                     Path(path).parent.rmdir()
-        kinds = ["number"] * (len(scored.heading) - 1) + ["str"]
+        first_rows = pandas.read_csv(io.StringIO(scored.csv), nrows=SHOWN_ROWS, keep_default_na=False)
         # The link holds the file, so that none is written on the server.
         data = base64.b64encode(scored.csv.encode()).decode()
         return (
             f"<p>{escape(scored.summary)}</p><p><code>{escape(scored.signature)}</code></p>",
             frame(histogram(scored.scores), "Distribution of scores", height=300),
-            gradio.Dataframe(value=scored.table, headers=scored.heading, datatype=kinds, visible=True),
+            gradio.Dataframe(value=first_rows, visible=True),
             f'<a class="movers-download" download="{spec.name}-scores.csv" href="data:text/csv;base64,{data}">'
             "Download all scores (CSV)</a>",
         )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from movers.errors import InputError
 from movers.inputs import check_pairs
@@ -22,17 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Explainer", "Explanation", "Report", "explain", "report"]
 
-Alignment = Mapping[str, Any]
-
 SUPPORTED = 0.4  # minimum cosine of a supported summary sentence with the nearest sentence of the document
 REPEATED = 0.3  # minimum share of a repeated sentence's word pairs that occurred earlier in the summary
 _NOTES = {
-    "word": "Words of the prediction move to words of the reference.",
-    "sentence": "Sentences move to sentences.",
-    "both": "Words and sentences move in one bag.",
-    "token": "N-grams of tokens in context move.",
-    "greedy": "Every token takes its best partner, as in BERTScore's precision. Outlined and marked ×: matched more "
-    "than once.",
+    "": "Mass moves from the prediction to the reference. Width of a line: mass; its label: distance.",
+    "greedy": "Every token takes its best partner, as in BERTScore's precision. Marked ×: matched more than once.",
     "one-to-one": "Each token is matched at most once.",
     "one-to-many": "Token mass may be split over several tokens (soft alignment).",
     "summary": "Every sentence of the summary is joined with the nearest of the document. Width: their cosine; label: "
@@ -45,10 +43,11 @@ FLAGS = {
     "truncated": "Cut: a text was longer than the encoder reads",
     "unknown": "Unknown: a text has words or pieces that the encoder does not know",
 }
-_MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated"}
-
-
-# --- what a picture shows ---------------------------------------------------------------------------------------------
+_LONG = 90  # units per side above which words are set as running text
+_SHOWN = 60  # flows drawn initially
+_LABELLED = 60  # units per side up to which a matrix is drawn
+_LISTED = 200  # rows listed per flag
+MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated", "twice": "×"}
 
 
 def about(metric: str) -> dict[str, Any]:
@@ -66,25 +65,17 @@ class Unit:
     kind: str
     sentence: int
     weight: float
-    mark: str = ""  # "supported", "unsupported", "repeated" or "twice"
+    mark: str = ""  # one of MARKS
     note: str = ""  # shown on hover and focus
 
     @property
-    def is_sentence(self) -> bool:
-        return self.kind == "sentence"
-
-    @property
-    def shown_mark(self) -> str:
-        return f"×{self.note.split()[1]}" if self.mark == "twice" else _MARKS.get(self.mark, "")
-
-    @property
     def label(self) -> str:
-        return f"sentence {self.sentence + 1}" if self.is_sentence else shorten(self.text, 16)
+        return f"sentence {self.sentence + 1}" if self.kind == "sentence" else shorten(self.text, 16)
 
 
 def in_order(units: Sequence[Unit]) -> list[int]:
     """Indices of the units, each sentence before its words."""
-    return sorted(range(len(units)), key=lambda index: (units[index].sentence, not units[index].is_sentence, index))
+    return sorted(range(len(units)), key=lambda index: (units[index].sentence, units[index].kind != "sentence", index))
 
 
 @dataclass(frozen=True)
@@ -130,10 +121,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A scored prediction with one picture per reference or document, the best first.
+    """A scored prediction with one picture per reference or document, the best first, and further `numbers`.
 
     It displays itself in a notebook, `print` shows its largest flows, and `save` writes HTML, SVG, PNG or JSON.
-    `numbers` are further scores (precision, distance, …).
     """
 
     metric: str
@@ -149,18 +139,17 @@ class Explanation:
     def title(self) -> str:
         return METRICS[self.metric].title
 
+    def _body(self) -> str:
+        flags = "".join(f'<p><span class="flag">{FLAGS[flag]}.</span></p>' for flag in self.flags)
+        head = _heading(self.title, {"score": self.score, **self.numbers})
+        return f"{head}{flags}\n{pictures(self)}\n{_signature(self)}"
+
     def html(self) -> str:
         """A self-contained HTML page."""
-        from movers.pictures.html import document, explanation_body
-
-        return document(f"{self.title}: {self.score:.4g}", explanation_body(self))
+        return document(f"{self.title}: {self.score:.4g}", self._body())
 
     def _repr_html_(self) -> str:
-        from movers.pictures.html import explanation_body, frame
-
-        panels = [panel for picture in self.pictures for panel in picture.panels]
-        rows = max((max(len(panel.left), len(panel.right)) for panel in panels), default=0)
-        return frame(explanation_body(self), f"{self.title}: what was matched", min(900, 420 + 26 * rows))
+        return frame(self._body(), f"{self.title}: what was matched")
 
     def figure(self, number: int = 0) -> Figure:
         """Draw a picture with matplotlib."""
@@ -174,15 +163,16 @@ class Explanation:
         from movers.pictures.figures import image
 
         suffix = Path(path).suffix.lower()
-        writers: dict[str, Callable[[], str | bytes]] = {
-            ".html": self.html,
-            ".json": lambda: json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n",
-            ".svg": lambda: image(self.figure(), "svg"),
-            ".png": lambda: image(self.figure(), "png"),
-        }
-        if suffix not in writers:
+        content: str | bytes
+        if suffix == ".html":
+            content = self.html()
+        elif suffix == ".json":
+            content = json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
+        elif suffix in (".svg", ".png"):
+            content = image(self.figure(), suffix[1:])
+        else:
             raise InputError(f"{path}: cannot write it: expected a name that ends in .html, .svg, .png or .json")
-        write_file(path, writers[suffix]())
+        write_file(path, content)
 
     def __str__(self) -> str:
         from movers.io import align_table
@@ -208,9 +198,6 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-# --- from texts to pictures -------------------------------------------------------------------------------------------
-
-
 def explain(
     metric: str,
     prediction: str,
@@ -229,11 +216,10 @@ def explain(
     """
     spec, _ = parse_metric(metric)
     argument = spec.compared_with.removesuffix("s")
-    texts = {name: text for name, text in (("reference", reference), ("source", source)) if text is not None}
-    if list(texts) != [argument]:
-        got = " and ".join(texts) or "none"
-        raise InputError(f"{spec.name}: explain: expected `{argument}`, the text to compare with, but got {got}")
-    group = [texts[argument]] if isinstance(texts[argument], str) else texts[argument]
+    texts, unused = (source, reference) if argument == "source" else (reference, source)
+    if texts is None or unused is not None:
+        raise InputError(f"{spec.name}: explain: expected `{argument}`, the text to compare with, and no other text")
+    group = [texts] if isinstance(texts, str) else texts
     (checked,), (others,) = check_pairs(spec.name, [prediction], [group], spec.compared_with)
     row = Row(checked, **{spec.compared_with: others})
     return Explainer(metric, options, [row]).explain([row])[0]
@@ -258,21 +244,19 @@ class Explainer:
         self.scorer = Scorer(list(self.panels), **options).prepare(rows)
 
     def explain(self, rows: Sequence[Row]) -> list[Explanation]:
-        examples = self.scorer.stream(rows, total=len(rows))
-        return [self._explanation(*pair) for pair in zip(rows, examples, strict=True)]
+        return list(map(self._explanation, rows, self.scorer.stream(rows, total=len(rows))))
 
     def _explanation(self, row: Row, columns: Sequence[Example]) -> Explanation:
         examples = dict(zip(self.panels, columns, strict=True))
         texts = getattr(row, self.spec.compared_with)
         example = examples[self.label]
-        alignments: Sequence[Alignment] = example.alignments or []
+        alignments: Sequence[Mapping[str, Any]] = example.alignments or []
         order = sorted(range(len(texts)), key=lambda index: -alignments[index]["score"])
         numbers = dict(example.parts)
         if len(self.panels) == 1 and alignments[order[0]].get("distance") is not None:
             numbers["distance"] = alignments[order[0]]["distance"]
-        pictures = []
+        side, pictures = "Document" if self.spec.compared_with == "sources" else "Reference", []
         for index in order:
-            side = "Document" if self.spec.compared_with == "sources" else "Reference"
             title = f"{side} {index + 1} of {len(texts)}: {alignments[index]['score']:.4g}" if len(texts) > 1 else ""
             panels = {self.panels[label]: (other.alignments or [])[index] for label, other in examples.items()}
             pictures.append(_picture(title, panels))
@@ -281,36 +265,30 @@ class Explainer:
         return Explanation(self.spec.name, example.score, numbers, flags, signature, row.prediction, texts, pictures)
 
 
-def _picture(title: str, alignments: Mapping[str, Alignment]) -> Picture:
+def _picture(title: str, alignments: Mapping[str, Mapping[str, Any]]) -> Picture:
     first = next(iter(alignments.values()))
     if "flows" not in first:
         return Picture(title, [_summary_panel(first)] if first.get("summary") else [])
-    if len(alignments) > 1:
-        return Picture(title, [_transport_panel(alignment, name) for name, alignment in alignments.items()])
-    kinds = {unit["kind"] for unit in first["prediction"]}
-    kind = "both" if kinds >= {"word", "sentence"} else next(iter(kinds & {"word", "sentence"}), "token")
-    return Picture(title, [_transport_panel(first, kind)], matrix=kind != "token")
+    matrix = any(unit["kind"] in ("word", "sentence") for unit in first["prediction"])
+    return Picture(title, [_transport_panel(alignment, name) for name, alignment in alignments.items()], matrix)
 
 
-def _transport_panel(alignment: Alignment, name: str) -> Panel:
+def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
     total = sum(flow["mass"] for flow in alignment["flows"]) or 1.0
     flows = [Flow(flow["i"], flow["j"], flow["mass"] / total, flow["cost"]) for flow in alignment["flows"]]
     left, right = (
         [Unit(unit["text"], unit["kind"], unit["sentence"], unit["weight"]) for unit in alignment[side]]
         for side in ("prediction", "reference")
     )
-    if name in ("greedy", "one-to-one", "one-to-many"):
-        title, note = f"{name}: F1 {alignment['score']:.4g}", _NOTES[name]
-    else:
-        title, note = "", f"{_NOTES[name]} Width of a line: mass; its label: distance."
     if name == "greedy":
         for index, count in Counter(flow.j for flow in flows).items():
             if count > 1:
                 right[index] = replace(right[index], mark="twice", note=f"matched {count} times")
-    return Panel(title, note, left, right, flows)
+    title = f"{name}: F1 {alignment['score']:.4g}" if name else ""
+    return Panel(title, _NOTES[name], left, right, flows)
 
 
-def _summary_panel(alignment: Alignment) -> Panel:
+def _summary_panel(alignment: Mapping[str, Any]) -> Panel:
     """Sentences of the summary, each joined with the nearest sentence of the document; the width is the support."""
     summary, document = alignment["summary"], alignment["document"]
     left, flows = [], []
@@ -329,10 +307,7 @@ def _summary_panel(alignment: Alignment) -> Panel:
         left.append(Unit(sentence["text"], "sentence", index, 1 / len(summary), mark, note))
         if "nearest" in sentence:
             flows.append(Flow(index, sentence["nearest"], max(support, 0.0), 1.0 - support))
-    right = []
-    for index, sentence in enumerate(document):
-        note = f"cosine {sentence.get('coverage', 0.0):.2f} with the nearest sentence of the summary"
-        right.append(Unit(sentence["text"], "sentence", index, 1 / len(document), note=note))
+    right = [Unit(sentence["text"], "sentence", index, 1 / len(document)) for index, sentence in enumerate(document)]
     return Panel("", _NOTES["summary"], left, right, flows, ("Summary", "Document"), "cosine")
 
 
@@ -351,9 +326,20 @@ class Report:
 
     def html(self) -> str:
         """A self-contained HTML page."""
-        from movers.pictures.html import document, report_body
-
-        return document(f"{self.best[0][1].title}: report of {len(self.scores)} rows", report_body(self))
+        count, ordered = len(self.scores), sorted(self.scores)
+        numbers = {"mean": math.fsum(ordered) / count, "lowest": ordered[0], "highest": ordered[-1], "rows": count}
+        first = self.best[0][1]
+        parts = [_heading(first.title, numbers), histogram(self.scores), "<h2>Rows to look at</h2>"]
+        for flag, rows in self.flagged.items():
+            listed = "; rows " + ", ".join(str(row + 1) for row in rows[:_LISTED]) + " …" * (len(rows) > _LISTED)
+            parts.append(f"<p>{FLAGS[flag]}: {len(rows)} of {count}{listed if rows else ''}</p>")
+        for name, explanations in (("best", self.best), ("worst", self.worst)):
+            parts.append(f"<h2>The {len(explanations)} {name} rows</h2>")
+            for number, explanation in explanations:
+                text = escape(shorten(explanation.prediction.strip(), 110) or "(blank)")
+                summary = f"<summary>Row {number + 1}: <strong>{explanation.score:.4g}</strong> {text}</summary>"
+                parts.append(f'<details class="row">{summary}{pictures(explanation)}</details>')
+        return document(f"{first.title}: report of {count} rows", "\n".join([*parts, _signature(first)]))
 
 
 def report(metric: str, rows: Iterable[Row], *, total: int | None = None, most: int = 10, **options: object) -> Report:
@@ -373,9 +359,130 @@ def report(metric: str, rows: Iterable[Row], *, total: int | None = None, most: 
                 numbers.append(number)
     order = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
     best, worst = order[:most], order[most:][::-1][:most]
-    shown = {*best, *worst}
-    chosen = {number: row for number, row in enumerate(rows) if number in shown}
-    explainer = Explainer(metric, options, rows)
-    explanations = dict(zip(chosen, explainer.explain(list(chosen.values())), strict=True))
+    chosen = {number: row for number, row in enumerate(rows) if number in {*best, *worst}}
+    explanations = dict(zip(chosen, Explainer(metric, options, rows).explain(list(chosen.values())), strict=True))
     rows_of = ([(number, explanations[number]) for number in numbers] for numbers in (best, worst))
     return Report(scores, flagged, *rows_of)
+
+
+# --- HTML: self-contained, with inline styles and script; without JavaScript only the lines are missing ---
+
+
+def document(title: str, body: str) -> str:
+    """An HTML page around an escaped body."""
+    files = resources.files("movers.pictures")
+    style, script = (files.joinpath(name).read_text(encoding="utf-8") for name in ("picture.css", "picture.js"))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
+        f'<body class="movers">\n<main>\n{body}\n</main>\n<script>\n{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def frame(body: str, title: str, height: int = 700) -> str:
+    """An iframe, so that styles and scripts do not mix with those of the page around it."""
+    return (
+        f'<iframe class="movers-frame" title="{title}" sandbox="allow-scripts" '
+        f'style="width:100%;height:{height}px;border:0" srcdoc="{escape(document(title, body))}"></iframe>'
+    )
+
+
+def _heading(title: str, numbers: Mapping[str, float]) -> str:
+    items = "".join(f"<li><b>{value:.4g}</b><span>{name}</span></li>" for name, value in numbers.items())
+    return f'<h1>{escape(title)}</h1>\n<ul class="numbers">{items}</ul>'
+
+
+def _signature(explanation: Explanation) -> str:
+    facts = about(explanation.metric)
+    paper = f'\n<p class="soft">{escape(facts["paper"])} doi:{escape(facts["doi"])}</p>' if facts["paper"] else ""
+    return f"<h2>Signature</h2>\n<p><code>{escape(explanation.signature)}</code></p>{paper}"
+
+
+def pictures(explanation: Explanation) -> str:
+    """The picture of the best reference, with the others collapsed below."""
+    first, *others = explanation.pictures
+    folded = [f"<details><summary>{escape(other.title)}</summary>{_picture_html(other)}</details>" for other in others]
+    return "\n".join([f"<h2>{escape(first.title)}</h2>" if first.title else "", _picture_html(first), *folded])
+
+
+def _picture_html(picture: Picture) -> str:
+    if not any(panel.flows for panel in picture.panels):
+        return '<p class="soft">Nothing was matched: one of the texts has no words.</p>'
+    columns, (low, high) = len(picture.panels), picture.costs
+    panels = "\n".join(_panel(panel, picture.matrix) for panel in picture.panels)
+    return (
+        f'<div class="panels{" several" if columns > 1 else ""}" style="--columns:{columns}" '
+        f'data-low="{low:.6f}" data-high="{high:.6f}">\n{panels}\n</div>'
+    )
+
+
+def _panel(panel: Panel, with_matrix: bool) -> str:
+    size = max(len(panel.left), len(panel.right))
+    sentences = any(unit.kind == "sentence" for unit in panel.left)
+    layout = "long" if size > _LONG else "sentences" if sentences else "short"
+    matrix = _folded("Transport plan T", _matrix(panel)) if with_matrix and size <= _LABELLED else ""
+    heads = "".join(f'<th scope="col">{name}</th>' for name in (*panel.names, panel.measure, "distance"))
+    rows = "".join(
+        f"<tr><td>{escape(panel.left[flow.i].text)}</td><td>{escape(panel.right[flow.j].text)}</td>"
+        f'<td class="n">{100 * flow.share:.3g} %</td><td class="n">{flow.cost:.4g}</td></tr>'
+        for flow in panel.flows
+    )
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    flows = [[flow.i, flow.j, round(flow.share, 6), round(flow.cost, 6)] for flow in panel.flows]
+    return (
+        f'<section class="panel" data-measure="{panel.measure}">{f"<h3>{panel.title}</h3>" if panel.title else ""}'
+        f'<p class="soft">{panel.note} Colour: from near (blue) to far (orange).</p>'
+        '<label class="slider">Flows shown, strongest first <input '
+        f'type="range" min="1" max="{len(flows)}" value="{min(len(flows), _SHOWN)}"> <output></output></label>'
+        f'<div><div class="canvas {layout}"><svg aria-hidden="true"></svg>'
+        f"{_side('left', panel.names[0], panel.left)}{_side('right', panel.names[1], panel.right)}</div>"
+        '<p class="detail" role="status">Point at a unit, or move to one with Tab and the arrow keys, to read what it '
+        f"was matched with.</p></div>{matrix}{_folded(f'All {len(flows)} flows as a table', table)}"
+        f'<script type="application/json">{json.dumps(flows, separators=(",", ":"))}</script></section>'
+    )
+
+
+def _folded(name: str, content: str) -> str:
+    return (
+        f"<details><summary>{name}</summary>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">{content}</div></details>'
+    )
+
+
+def _side(side: str, name: str, units: Sequence[Unit]) -> str:
+    order = in_order(units)
+    items = "".join(
+        f'<li class="unit {units[index].kind} {units[index].mark}" role="option" aria-selected="false" '
+        f'tabindex="{0 if index == order[0] else -1}" data-n="{index}" data-weight="{units[index].weight:.6g}" '
+        f'data-note="{units[index].note}"><span class="text">{escape(units[index].text)}</span>'
+        f"{f'<span class=mark>{MARKS[units[index].mark]}</span>' if units[index].mark else ''}</li>"
+        for index in order
+    )
+    units_list = f'<ul class="units" role="listbox" aria-label="Units of the {name.lower()}">{items}</ul>'
+    return f'<div class="side {side}"><strong>{name}</strong>{units_list}</div>'
+
+
+def _matrix(panel: Panel) -> str:
+    """Clark et al.'s Fig. 2: the plan T with blocks of words and sentences; its numbers are in the table of flows."""
+    shares = {(flow.i, flow.j): 15 + 85 * flow.share / panel.flows[0].share for flow in panel.flows}
+    sides = panel.left, panel.right
+    first_row, first_column = (sum(unit.kind != "sentence" for unit in units) % len(units) for units in sides)
+    block = ' class="block"'  # the line between words and sentences
+    columns = "".join(f"<col{block * (0 < j == first_column)}>" for j in range(len(panel.right)))
+    rows = "".join(f"<th>{escape(unit.label)}</th>" for unit in panel.right)
+    for i, unit in enumerate(panel.left):
+        rows += f"<tr{block * (0 < i == first_row)}><th>{escape(unit.label)}</th>"
+        for j in range(len(panel.right)):
+            rows += f'<td class="cell" style="--share:{shares[i, j]:.0f}%"></td>' if (i, j) in shares else "<td></td>"
+    return f'<table class="matrix" aria-hidden="true"><colgroup><col>{columns}</colgroup><tr><td></td>{rows}</table>'
+
+
+def histogram(scores: Sequence[float]) -> str:
+    counts, edges = np.histogram(np.asarray(scores, dtype=np.float64), bins=min(24, len(scores)))
+    bars = "".join(
+        f'<i style="height:{100 * count / counts.max():.1f}%" title="{count} from {low:.4g} to {high:.4g}"></i>'
+        for count, low, high in zip(counts, edges, edges[1:], strict=False)
+    )
+    label = f"{len(scores)} scores from {edges[0]:.4g} to {edges[-1]:.4g}, median {np.median(scores):.4g}"
+    return f'<div class="histogram" role="img" aria-label="Histogram of scores">{bars}</div><p class="soft">{label}</p>'

@@ -145,11 +145,6 @@
 
   function startAll() {
     document.querySelectorAll(".movers .panel").forEach(start);
-    if (window.parent !== window) {
-      const tell = () => window.parent.postMessage({ moversHeight: document.body.offsetHeight + 2 }, "*");
-      new ResizeObserver(tell).observe(document.body);
-      tell();
-    }
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", startAll); else startAll();
 })();
