@@ -21,6 +21,7 @@ Pair = tuple[str, Sequence[str]]  # a prediction and its references (or sources)
 _BLOCK = 1024  # references
 _BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block, unless a single row has more
 _CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
+_SHORT = 1000  # characters per pair; below it a static metric is faster on one thread, where nobody waits for the GIL
 
 
 def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
@@ -48,6 +49,8 @@ def score_block(
         for text in (prediction, *references):
             numbers.setdefault(text, len(numbers))
     pairs = dict.fromkeys((numbers[prediction], numbers[text]) for prediction, texts in rows for text in texts)
+    if metric.in_processes and sum(map(len, numbers)) < _SHORT * len(pairs):
+        pool = None
     with one_blas_thread():
         try:
             bags, comparisons = _read_and_compare(metric, list(numbers), list(pairs), pool)
