@@ -180,6 +180,8 @@ class Reward:
 
     def __call__(self, *, completions: Sequence[object], **columns: object) -> list[float | None]:
         """One reward per completion (a text, or messages whose last one counts), with the columns of the dataset."""
+        if isinstance(completions, str):
+            raise InputError(f"{self.__name__}: completions: expected a list of texts, but got one str")
         texts = [_text(self.__name__, "completions", row, value) for row, value in enumerate(completions)]
         groups = {kind: _column(self.__name__, column, columns, len(texts)) for kind, column in self._columns.items()}
         rewards: list[float | None] = [None] * len(texts)
@@ -296,6 +298,8 @@ class EmbeddingReward:
         """One reward per completion; None where the row has no reference. `completion_ids` save tokenizing."""
         if self._tokenizer is None:
             raise InputError(f"{self.__name__}: tokenizer: expected one for texts, but got None")
+        if isinstance(completions, str):
+            raise InputError(f"{self.__name__}: completions: expected a list of texts, but got one str")
         texts = [_text(self.__name__, "completions", row, value) for row, value in enumerate(completions)]
         groups = _column(self.__name__, self._column, columns, len(texts))
         pairs = [(row, reference) for row, group in enumerate(groups) if _has_words(texts[row]) for reference in group]
