@@ -89,10 +89,10 @@ class _Vocabulary:
             for n, tokens in enumerate(written)
         ]
 
-    def rows(self, words: list[str]) -> list[int]:
+    def rows(self, sentences: list[list[str]]) -> list[list[int]]:
         """Rows of words that the rules keep."""
-        self._learn(words)
-        return [*map(self.row_of.__getitem__, words)]
+        self._learn(chain.from_iterable(sentences))
+        return [[*map(self.row_of.__getitem__, words)] for words in sentences]
 
     def _words(self, text: str) -> list[str]:
         judged = (self.rules.judge(piece) for piece in split_pieces(text) if is_visible(piece))
@@ -143,17 +143,25 @@ class StaticReader:
     def _rows_by_sentence(
         self, vocabulary: _Vocabulary, texts: Sequence[str], spans: list[list[tuple[int, int]]]
     ) -> list[list[list[int]]]:
-        parts = [text[begin:end] for text, own in zip(texts, spans, strict=True) for begin, end in own]
-        part_rows = iter(vocabulary.read(parts))
-        rows = [[next(part_rows) for _ in own] for own in spans]
+        starts = [[begin for begin, _ in own] for own in spans]
+        # A boundary inside "end.Next", which is one word: the text is read whole.
+        odd = {
+            index
+            for index, text in enumerate(texts)
+            if any(not text[start - 1].isspace() for start in starts[index][1:])
+        }
+        plain = [index for index in range(len(texts)) if index not in odd]
+        part_rows = iter(vocabulary.read([texts[index][begin:end] for index in plain for begin, end in spans[index]]))
+        rows = []
         for index, text in enumerate(texts):
-            starts = [begin for begin, _ in spans[index]]
-            if any(not text[start - 1].isspace() for start in starts[1:]):  # inside "end.Next", which is one word
-                words: list[list[str]] = [[] for _ in starts]
-                for word, start, _, reason in self.rules.spans(text):
-                    if not reason:
-                        words[_sentence_at(starts, start)].append(word)
-                rows[index] = [vocabulary.rows(sentence) for sentence in words]
+            if index not in odd:
+                rows.append([next(part_rows) for _ in spans[index]])
+                continue
+            words: list[list[str]] = [[] for _ in starts[index]]
+            for word, start, _, reason in self.rules.spans(text):
+                if not reason:
+                    words[_sentence_at(starts[index], start)].append(word)
+            rows.append(vocabulary.rows(words))
         return rows
 
     def _words(self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]) -> Words:
