@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -270,8 +269,6 @@ _worker: Scorer | None = None  # in a worker process
 def _begin(scorer: Scorer) -> None:
     global _worker
     _worker = scorer
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(1)  # the threads of its pool do not exist in a forked process
 
 
 def _score_in_worker(task: tuple[int, list[Row]]) -> Any:
