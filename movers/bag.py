@@ -31,6 +31,7 @@ class Bag(NamedTuple):
     unknown: bool = False  # the encoder does not know all words or subwords of the text
     cut: bool = False  # the text was truncated
     blank: bool = False  # the text has no token at all
+    unfiltered: bool = False  # filters would have left no unit, so that all tokens are kept
     as_reference: Bag | None = None  # the bag on the side of the references, if masses differ there
 
 

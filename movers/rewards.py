@@ -210,29 +210,18 @@ class Reward:
         return self(completions=completions, **{column: compared[kind] for kind, column in self._columns.items()})
 
     def _values(self, rows: Sequence[Row]) -> list[list[float]]:
-        """Rewards by row and metric; repetitions and stop words alone do not pay."""
+        """Rewards by row and metric; repetitions do not pay."""
         repetitions = [_repetitions(row.prediction) for row in rows]
         repeated = [number for number, (count, _) in enumerate(repetitions) if count > 1]
         scored = [*rows, *(rows[number]._replace(prediction=repetitions[number][1]) for number in repeated)]
         examples = list(self._scorer.stream(scored, total=len(scored)))
         values = [[part.reward(row[part.column]) for part in self._parts] for row in examples]
         for place, part in enumerate(self._parts):
-            for number, row in enumerate(scored):
-                if examples[number][part.column].unfiltered and self._only_stop_words(row, part):
-                    values[number][place] = LOWER_BOUNDS[part.scale]
             for number, once in zip(repeated, values[len(rows) :], strict=True):
                 others = getattr(rows[number], part.compared_with)
                 if all(_repetitions(text)[0] < repetitions[number][0] for text in others):
                     values[number][place] = min(values[number][place], once[place])
         return values[: len(rows)]
-
-    def _only_stop_words(self, row: Row, part: _Part) -> bool:
-        """Whether the completion alone has only stop words: then it is compared with all words, which may pay more."""
-        completion, *others = (
-            next(self._scorer.stream([Row(text, [text], [text])]))[part.column].unfiltered
-            for text in (row.prediction, *getattr(row, part.compared_with))
-        )
-        return completion and not any(others)
 
 
 reward = Reward

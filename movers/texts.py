@@ -1,9 +1,9 @@
 """Text → sentences → words; no vectors.
 
 A *token* is a visible segment between two Unicode word boundaries (UAX #29): a word, a number, a punctuation mark.
-A *word* is a token with at least one letter, in any script. By the default rules of UAX #29, Han, hiragana and Thai are
-split into characters and katakana into runs. English clitics are removed (`don't` → `do`, `bank's` → `bank`), which
-agrees with the alphabetic tokens of the tokenizers used by Clark et al. (2019).
+A *word* is a token with a letter, a digit, or a symbol that carries meaning (emoji, currency, %), in any script. By the
+default rules of UAX #29, Han, hiragana and Thai are split into characters and katakana into runs. English clitics are
+words of their own (`don't` → `do`, `not`), but for `'s`, which is dropped.
 """
 
 from __future__ import annotations
@@ -23,18 +23,27 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
-__all__ = ["Span", "WordRules", "check_language", "cut_alike_alone", "is_mostly_non_latin", "is_visible",
-           "language_stop_words", "main_language", "name_stop_words", "sentence_spans", "split_pieces",
-           "split_sentences", "stop_words", "token_spans", "warn_about_script"]  # fmt: skip
+__all__ = ["STOP_MASS", "Span", "WordRules", "check_language", "cut_alike_alone", "is_mostly_non_latin",
+           "is_punctuation", "is_sign", "is_visible", "language_stop_words", "main_language", "name_stop_words",
+           "needs_surface", "sentence_spans", "split_pieces", "split_sentences", "stop_words", "token_spans",
+           "warn_about_script"]  # fmt: skip
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
 _LETTER = regex.compile(r"\p{L}")
 _DIGIT = regex.compile(r"\p{N}")
+_MARKS = regex.compile(r"[\p{P}\p{S}\p{M}\p{Cc}\p{Cf}\s]+")
+_LETTERS = regex.compile(r"[\p{L}\p{M}]+")
+_EMOJI = regex.compile(r"[\p{Extended_Pictographic}\p{Regional_Indicator}]")
+# Currencies, mathematical signs, % and °; "|" and "~" separate more often than they mean something.
+_SIGN = regex.compile(r"[\p{Sc}%‰°]|[\p{Sm}--|~]", flags=regex.V1)
+_THOUSANDS = regex.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CLITIC = regex.compile(r"(?i)(?<=\p{L})(?:n['’]t|['’](?:s|re|ve|ll|d|m))$")
-_NEGATION = regex.compile(r"(?i)n['’]t$")
+_CLITICS = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
 # Negations whose stem is not simply what precedes n't.
 _IRREGULAR = {"can't": "can", "won't": "will", "shan't": "shall"}
+#: Mass of a stop word where another word has 1; chosen by agreement with people (benchmarks/settings/RESULTS.md).
+STOP_MASS = 0.1
 
 
 def split_sentences(text: str, lang: str = "en") -> list[str]:
@@ -127,11 +136,12 @@ def cut_alike_alone(token: str) -> bool:
 
 
 class Span(NamedTuple):
-    """A token: its text after normalisation, its offsets, and why it is dropped (empty if the rules keep it)."""
+    """A token: its text after normalisation, its offsets, its mass, and why it is dropped (empty if it is kept)."""
 
     text: str
     start: int
     end: int
+    mass: float
     reason: str
 
 
@@ -173,15 +183,16 @@ def language_stop_words(lang: str) -> frozenset[str] | None:
 def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> frozenset[str]:
     """The set of stop words that an option stands for; errors name the metric.
 
-    `"auto"` is the list for `lang` (or none, with a warning, if there is no list), `"english"` the bundled list.
+    `"auto"` and `"drop"` are the list for `lang` (none, with a warning, if there is no list), `"english"` the bundled
+    list.
     """
     if stopwords is None:
         return frozenset()
-    if isinstance(stopwords, str) and stopwords in ("auto", "english"):
+    if isinstance(stopwords, str) and stopwords in ("auto", "drop", "english"):
         words = language_stop_words("en" if stopwords == "english" else lang)
         if words is None:
             warn_once(
-                f"{metric}: stopwords: there is no list for lang={lang!r}, so no words are dropped; "
+                f"{metric}: stopwords: there is no list for lang={lang!r}, so all words count alike; "
                 "pass stopwords=None, or a list of your own"
             )
         return words or frozenset()
@@ -229,49 +240,84 @@ def check_language(metric: str, lang: str) -> None:
 
 @dataclass(frozen=True)
 class WordRules:
-    """Which tokens of a text are kept, and how they are normalised."""
+    """Which tokens of a text are words, how they are normalised, and what mass they have."""
 
-    stopwords: frozenset[str] = frozenset()  # lowercased words to drop
+    stopwords: frozenset[str] = frozenset()  # lowercased
+    stop_mass: float = STOP_MASS  # of a stop word, where another word has 1; 0 drops stop words
     lowercase: bool = True
-    keep_numbers: bool = False  # keep tokens of digits only (`1998`, `3.5`); with a letter (`3rd`) they are words
-    punctuation: bool = True  # drop tokens without a letter or digit
-    lang: str = "en"  # of the sentence splitter; for `en`, clitics are removed
+    alphabetic: bool = False  # keep words of letters only, as Clark et al. do
+    lang: str = "en"  # of the sentence splitter; for `en`, clitics are split off
 
     def spans(self, text: str) -> list[Span]:
         """All tokens of `text`, also those that the rules drop."""
-        judged = ((*self.judge(piece), start, end) for piece, start, end in token_spans(text))
-        return [Span(word, start, end, reason) for word, reason, start, end in judged]
+        return [
+            Span(word, start + begin, start + end, mass, reason)
+            for piece, start, _ in token_spans(text)
+            for word, begin, end, mass, reason in self.judge(piece)
+        ]
 
-    def judge(self, piece: str) -> tuple[str, str]:
-        """The normalised form of a visible token, and why it is dropped: `stop word`, `number` or `punctuation`."""
-        word = piece.lower() if self.lowercase else piece
+    def judge(self, piece: str) -> list[Span]:
+        """The words of a visible token, with offsets inside it."""
+        if self.lang == "en" and not piece.isalpha() and (clitic := _CLITIC.search(piece)):
+            stem, ending = piece[: clitic.start()], clitic[0].lower().replace("’", "'")
+            if irregular := _IRREGULAR.get(stem.lower() + ending):
+                stem = irregular.capitalize() if stem[0].isupper() else irregular
+            # Where stop words are dropped, so is the stem of a negation: "couldn't" and "can't" are treated alike.
+            dropped = not self.stop_mass and ending == "n't" and "not" in self.stopwords
+            word = self._span(stem, 0, clitic.start())
+            return [
+                word._replace(mass=0.0, reason="stop word") if dropped else word,
+                self._span(_CLITICS[ending], clitic.start(), len(piece))
+                if ending in _CLITICS and not self.alphabetic
+                else Span(ending, clitic.start(), len(piece), 0.0, "clitic"),
+            ]
+        return [self._span(piece, 0, len(piece))]
+
+    def _span(self, piece: str, start: int, end: int) -> Span:
+        word, reason = piece.lower() if self.lowercase else piece, ""
         if piece.isalpha():  # the common case first
-            return word, "stop word" if word.lower() in self.stopwords else ""
-        if _LETTER.search(piece):
-            stop = False
-            if self.lang == "en":
-                # A negated auxiliary ("don't", "couldn't") is a stop word if "not" is.
-                stop = "not" in self.stopwords and bool(_NEGATION.search(word))
-                word = _without_clitic(word)
-            return word, "stop word" if stop or word.lower() in self.stopwords else ""
-        if _DIGIT.search(piece):
-            return word, "" if self.keep_numbers else "number"
-        return word, "punctuation" if self.punctuation else ""
+            pass
+        elif self.alphabetic and not _LETTERS.fullmatch(piece):
+            reason = "not alphabetic" if _LETTER.search(piece) or _DIGIT.search(piece) else "punctuation"
+        elif _DIGIT.search(piece):
+            word = _THOUSANDS.sub("", word)
+        elif is_punctuation(piece):
+            reason = "punctuation"
+        mass = 0.0 if reason else 1.0
+        if mass and self.stopwords and (word.lower() in self.stopwords or is_sign(word)):
+            mass, reason = self.stop_mass, "" if self.stop_mass else "stop word"
+        return Span(word, start, end, mass, reason)
 
     def words(self, text: str) -> list[str]:
         """The kept words of a text.
 
-        >>> WordRules().words("The banks can't pay $3.50!")
-        ['the', 'banks', 'can', 'pay']
+        >>> WordRules().words("The bank's staff can't pay $3.50!")
+        ['the', 'bank', 'staff', 'can', 'not', 'pay', '$', '3.50']
         """
         return [span.text for span in self.spans(text) if not span.reason]
 
 
-def _without_clitic(word: str) -> str:
-    plain = word.replace("’", "'").lower()
-    if plain in _IRREGULAR:
-        return _IRREGULAR[plain].capitalize() if word[0].isupper() else _IRREGULAR[plain]
-    return _CLITIC.sub("", word)
+def is_punctuation(token: str) -> bool:
+    """Whether a token consists of punctuation and of symbols without a meaning of their own.
+
+    >>> [is_punctuation(token) for token in ("--", "a.", "%", "😍", "▃")]
+    [True, False, False, False, True]
+    """
+    return _MARKS.fullmatch(token) is not None and not _EMOJI.search(token) and not _SIGN.search(token)
+
+
+def is_sign(token: str) -> bool:
+    """Whether a token is a sign such as $ or %, which counts as stop words do."""
+    return _SIGN.search(token) is not None and _MARKS.fullmatch(token) is not None and not _EMOJI.search(token)
+
+
+def needs_surface(word: str) -> bool:
+    """Whether a word has a digit or no letter: then its meaning is not the sum of its characters.
+
+    >>> [needs_surface(word) for word in ("1,000", "a320", "😍", "don't")]
+    [True, True, True, False]
+    """
+    return not word.isalpha() and (_DIGIT.search(word) is not None or _LETTER.search(word) is None)
 
 
 def is_mostly_non_latin(text: str) -> bool:

@@ -73,7 +73,7 @@ def wms(pairs: Pairs, **options: Any) -> Call:
 
 def _vocabulary(pairs: Pairs) -> tuple[list[tuple[list[str], list[str]]], list[str], Any]:
     """Words of every pair as `wms` takes them, all words, and their vectors."""
-    rules = WordRules(stop_words("english"), keep_numbers=True)
+    rules = WordRules(stop_words("english"))
     tokens = [[rules.words(text) for text in side] for side in pairs]
     words = list(dict.fromkeys(word for side in tokens for text in side for word in text))
     vectors, _ = load_encoder("wordllama").vectors(words)  # type: ignore[union-attr]

@@ -117,7 +117,7 @@ def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
     ['` it rains .', "we stay , ' he said ."]
     """
     if unit == "words":
-        return [span.text for span in WordRules(keep_numbers=True, lang=lang).spans(text) if not span.reason]
+        return [span.text for span in WordRules(lang=lang).spans(text) if not span.reason]
     sentences: list[str] = []
     # summarisation corpora are often tokenized: a full stop between spaces ends a sentence, also inside a quotation
     for sentence in (part for whole in split_sentences(text, lang) for part in _SPACED_STOP.split(whole)):

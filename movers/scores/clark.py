@@ -40,9 +40,9 @@ from movers.scores.languages import language_warning
 from movers.scores.metric import Comparison, Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
-from movers.scores.words import ContextualReader, StaticReader, Words
+from movers.scores.words import SURFACE, ContextualReader, StaticReader, Words
 from movers.signature import signature
-from movers.texts import WordRules, check_language, name_stop_words, stop_words, warn_about_script
+from movers.texts import STOP_MASS, WordRules, check_language, name_stop_words, stop_words, warn_about_script
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
 
@@ -60,18 +60,18 @@ BagDistance = Literal["euclidean", "cosine"]
 
 
 def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, labelled: bool) -> Bag:
-    r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; a contextual token is its own type (fn. 3)."""
+    r"""Eq. 1: :math:`d_{A,i} = \mathrm{count}(i) / |A|` for word type i; a contextual token is its own type (fn. 3).
+
+    A stop word counts as a fraction of a word.
+    """
     counts = dict.fromkeys(words.rows, 0)  # types in order of first occurrence
     for row in words.rows:  # faster than collections.Counter at sentence length
         counts[row] += 1
     types = list(counts)
     vectors = words.table.take(types, axis=0)
-    masses = np.array([*counts.values()], dtype=np.float64)
-    if weights == "count":
-        masses /= len(words.rows)
-    else:
-        keys = [words.names[row] for row in types] if weights == "idf" else []
-        masses = normalised(metric, weigh(weights, masses, vectors, keys, table))
+    keys = [words.names[row] for row in types] if weights == "idf" else []
+    masses = weigh(weights, np.array([*counts.values()], dtype=np.float64), vectors, keys, table)
+    masses = normalised(metric, masses * words.masses.take(types))
     labels: list[Label] = []
     if labelled:
         first = dict(zip(reversed(words.rows), reversed(words.sentences), strict=True))
@@ -79,34 +79,34 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, la
     unmatched: tuple[str | None, ...] = ()
     if words.missing:
         unmatched = tuple(words.names[row] if row in words.missing else None for row in types)
-    return Bag(
-        words.text, vectors, masses, tuple(labels), words.dropped, unmatched, words.unknown, words.cut, words.blank
-    )
+    return words.bag(vectors, masses, tuple(labels))._replace(unmatched=unmatched)
 
 
 def sentence_bag(
     words: Words, weights: str, table: IdfTable | None, encoder: ContextualEncoder | None, metric: str
 ) -> Bag:
-    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its word vectors."""
-    numbers, starts, lengths = np.unique(words.sentences, return_index=True, return_counts=True)
+    r"""Eq. 4: :math:`d_{A,i} = |i| / |A|` for sentence i, whose vector is the mean of its word vectors.
+
+    In the mean and in the mass, a stop word counts as a fraction of a word.
+    """
+    numbers, starts = np.unique(words.sentences, return_index=True)
     texts = [words.text[slice(*words.spans[number])] for number in numbers]
+    word_masses = words.masses.take(words.rows)
+    masses = np.add.reduceat(word_masses, starts)
     unknown = words.unknown
     if encoder is None:
-        sums = np.add.reduceat(words.table.take(words.rows, axis=0).astype(np.float64), starts, axis=0)
-        vectors = (sums / lengths[:, None]).astype(np.float32)
+        weighted = words.table.take(words.rows, axis=0) * word_masses[:, None]
+        vectors = (np.add.reduceat(weighted, starts, axis=0) / masses[:, None]).astype(np.float32)
     else:
         vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
         unknown = unknown or bool(encoder.tokenize([words.text])[0].unknown.any())
-    masses = lengths.astype(np.float64)
     if weights == "uniform":
-        masses = np.ones(len(lengths))
+        masses = np.ones(len(masses))
     elif weights == "idf":
         assert table is not None
-        masses = np.add.reduceat(table([words.names[row] for row in words.rows]), starts)
+        masses = np.add.reduceat(table([words.names[row] for row in words.rows]) * word_masses, starts)
     labels = tuple(Label(text, "sentence", int(number)) for text, number in zip(texts, numbers, strict=True))
-    return Bag(
-        words.text, vectors, normalised(metric, masses), labels, words.dropped, (), unknown, words.cut, words.blank
-    )
+    return words.bag(vectors, normalised(metric, masses), labels)._replace(unknown=unknown)
 
 
 def joint_bag(words: Bag, sentences: Bag) -> Bag:
@@ -156,17 +156,21 @@ def match_missing(costs: Floats, first: Bag, second: Bag, unit: float) -> None:
 # Options
 
 
+_DISTANCE = "distance between two vectors; `euclidean` in the paper"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClarkOptions(PairOptions):
     """Options shared by `wms`, `sms` and `swms`."""
 
     stopwords: object = option(
         "auto",
-        "words to drop; `auto` uses the list for `lang`",
-        values="'auto', 'english', list of words or None",
+        "words with a tenth of the mass of others: the list for `lang` (`auto`), or a list; `drop` drops the words of "
+        "the list for `lang`, as the paper does",
+        values="'auto', 'drop', 'english', list of words or None",
     )
     lowercase: bool = option(True, "lowercase words (a contextual model still reads the original case)")
-    keep_numbers: bool = option(True, "keep tokens that consist of digits only")
+    alphabetic: bool = option(False, "drop numbers, symbols and all else but words of letters, as the paper does")
     temperature: object = option(
         "auto",
         "score = exp(−distance / temperature): 1 is the paper's Eq. 3; `auto` is the mean distance between unrelated "
@@ -179,7 +183,7 @@ class ClarkOptions(PairOptions):
         "identical words and `temperature` from all others",
     )
     lang: str = option("en", "language code, for sentence splitting and stop words")
-    distance: BagDistance = option("euclidean", "distance between two vectors; `euclidean` in the paper")
+    distance: BagDistance = option("euclidean", _DISTANCE)
     normalize: bool = option(False, "scale every vector to length 1 first")
     layer: object = option(
         "mean",
@@ -188,7 +192,15 @@ class ClarkOptions(PairOptions):
     )
     context: Literal["sentence", "text"] = option("sentence", "what a contextual model encodes at a time")
 
-    presets = {"paper": {"temperature": 1.0, "keep_numbers": False, "oov": "zero"}}
+    presets = {
+        "paper": {
+            "stopwords": "drop",
+            "alphabetic": True,
+            "distance": "euclidean",
+            "temperature": 1.0,
+            "oov": "zero",
+        }
+    }
 
     def settle(self, metric: str) -> Self:
         layer = parse_aggregation(metric, self.layer)
@@ -206,17 +218,19 @@ class ClarkOptions(PairOptions):
     def rules(self) -> WordRules:
         return WordRules(
             stopwords=stop_words(self.stopwords, lang=self.lang),
+            stop_mass=0.0 if self.stopwords == "drop" else STOP_MASS,
             lowercase=self.lowercase,
-            keep_numbers=self.keep_numbers,
+            alphabetic=self.alphabetic,
             lang=self.lang,
         )
 
     def fields(self) -> dict[str, object]:
         """Signature fields."""
+        name = name_stop_words(self.stopwords, self.lang)
         return {
-            "stop": name_stop_words(self.stopwords, self.lang),
+            "stop": name and f"{name}-{'drop' if self.stopwords == 'drop' else STOP_MASS}",
             "case": "lower" if self.lowercase else "keep",
-            "numbers": "keep" if self.keep_numbers else "drop",
+            "words": "alphabetic" if self.alphabetic else f"all-{SURFACE}",
             "lang": self.lang,
             "dist": self.distance,
             "norm": self.normalize,
@@ -232,6 +246,7 @@ class WmsOptions(ClarkOptions):
     """Options of `wms`."""
 
     weights: Weights | None = option(None, _WORD_WEIGHTS)
+    distance: BagDistance = option("cosine", _DISTANCE)
 
     def settle(self, metric: str) -> Self:
         return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
@@ -312,12 +327,7 @@ class MoverSimilarity(TransportMetric):
             assert self.encoding is not None
             words = ContextualReader(self.encoding, self.rules, self.options.context).read(texts)
         for index, each in words:
-            if each.rows:
-                yield index, self.bag(each)
-            else:
-                nothing = np.zeros((0, 1), np.float32), np.zeros(0)
-                state = {"dropped": each.dropped, "unknown": each.unknown, "cut": each.cut, "blank": each.blank}
-                yield index, Bag(each.text, *nothing, **state)  # type: ignore[arg-type]
+            yield index, self.bag(each) if each.rows else each.bag(np.zeros((0, 1), np.float32), np.zeros(0))
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         """Eq. 2 and 3."""
@@ -331,10 +341,6 @@ class MoverSimilarity(TransportMetric):
         aligned = self.options.return_alignment
         alignment = alignment_of(prediction, reference, plan.flow, costs, plan.cost) if aligned else None
         return Comparison(math.exp(-plan.cost / self.temperature), alignment=alignment, distance=plan.cost)
-
-    @property
-    def unfiltered(self) -> Self:
-        return replace(self, rules=replace(self.rules, stopwords=frozenset(), keep_numbers=True, punctuation=False))
 
     @property
     def extra(self) -> dict[str, object]:

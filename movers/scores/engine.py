@@ -63,8 +63,8 @@ def score_block(
         for comparison in own:
             if isinstance(comparison, TooLarge):
                 raise RowError(metric.name, "predictions", row, str(comparison))
-        cut, unknown = any(bag.cut for bag in texts), any(bag.unknown for bag in texts)
-        examples.append(reduce_references(metric, own, cut, unknown))  # type: ignore[arg-type]
+        counted = (any(getattr(bag, name, False) for bag in texts) for name in ("unfiltered", "cut", "unknown"))
+        examples.append(reduce_references(metric, own, *counted))  # type: ignore[arg-type]
     return examples
 
 

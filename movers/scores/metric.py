@@ -6,7 +6,7 @@ import abc
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from movers.bag import Bag
 from movers.encoders.layers import Aggregation
@@ -29,7 +29,6 @@ class Comparison(NamedTuple):
     score: float
     parts: Mapping[str, float] = {}  # further numbers (`precision`, `recall`, `f1`), reduced like the score
     empty: bool = False  # a side has no token at all
-    unfiltered: bool = False  # filters left a side without units, so the pair was compared on all its tokens
     alignment: dict[str, object] | None = None  # units, masses and flows, on request
     distance: float | None = None  # transport cost; None if a side is empty
 
@@ -126,23 +125,14 @@ class Metric(abc.ABC):
 
 
 class TransportMetric(Metric):
-    """What the six metrics with references share: blank texts, texts of which filters leave nothing, sizes."""
+    """What the six metrics with references share: blank texts, and a limit on sizes."""
 
     @abc.abstractmethod
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         """Compare two bags that have units."""
 
-    @property
-    def unfiltered(self) -> Self:
-        """The metric without filters."""
-        return self
-
     def compare(self, prediction: Bag, reference: Bag) -> Comparison:
         reference = reference.as_reference or reference
-        unfiltered = not len(prediction.masses) or not len(reference.masses)
-        if unfiltered:
-            prediction, reference = (self._whole(bag) for bag in (prediction, reference))
-            reference = reference.as_reference or reference
         m, n = len(prediction.masses), len(reference.masses)
         if not m or not n:
             equal = prediction.text.split() == reference.text.split() or (prediction.blank and reference.blank)
@@ -154,10 +144,8 @@ class TransportMetric(Metric):
             )
         if m * n > _MANY_CELLS:
             with _large:
-                comparison = self.align(prediction, reference)
-        else:
-            comparison = self.align(prediction, reference)
-        return comparison._replace(unfiltered=True) if unfiltered else comparison
+                return self.align(prediction, reference)
+        return self.align(prediction, reference)
 
     def compare_empty(self, equal: bool) -> Comparison:
         """The comparison if a side has no units: 1 for equal texts, 0 for others."""
@@ -168,11 +156,6 @@ class TransportMetric(Metric):
             alignment=alignment if self.options.return_alignment else None,
             distance=0.0 if equal else None,
         )
-
-    def _whole(self, bag: Bag) -> Bag:
-        """All tokens of a text."""
-        ((_, whole),) = self.unfiltered.read([bag.text])
-        return whole
 
 
 class TooLarge(Exception):

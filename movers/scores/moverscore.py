@@ -203,6 +203,9 @@ class MoverScore(TokenMetric):
         reasons = tokens.reasons(self.filters)
         places = tokens.places(reasons, self.filters.special_tokens)
         bag = Bag(text, tokens.vectors[:0], np.zeros(0), unknown=tokens.unknown, cut=tokens.cut, blank=tokens.blank)
+        if not len(places):  # filters drop everything: keep all tokens
+            places, reasons = tokens.places({}, self.filters.special_tokens), {}
+            bag = bag._replace(unfiltered=bool(len(places)))
         if not len(places):
             return bag
         vectors = tokens.vectors[places]
@@ -224,10 +227,6 @@ class MoverScore(TokenMetric):
                     for first in range(len(grams))
                 )
         return bag._replace(vectors=grams, masses=normalised(self.name, masses), labels=labels, dropped=dropped)
-
-    @property
-    def unfiltered(self) -> Self:
-        return replace(self, filters=Filters(special_tokens=self.options.special_tokens))
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         return (self._hard if self.options.alignment == "hard" else self._soft)(prediction, reference)

@@ -24,7 +24,9 @@ class Result(dict[str, Any]):
         return f"{self['score']:.4g} (n={len(self['scores'])}{counts}) {printable(self['signature'])}"
 
 
-def reduce_references(metric: Metric, comparisons: list[Comparison], truncated: bool, unknown: bool) -> Example:
+def reduce_references(
+    metric: Metric, comparisons: list[Comparison], unfiltered: bool, truncated: bool, unknown: bool
+) -> Example:
     """Combine the comparisons of a prediction with all its references, and rescale."""
     if len(comparisons) == 1:
         value, parts, distance = comparisons[0].score, comparisons[0].parts, comparisons[0].distance
@@ -52,7 +54,7 @@ def reduce_references(metric: Metric, comparisons: list[Comparison], truncated: 
         _rescale(metric, "score", value),
         {name: _rescale(metric, name, part) for name, part in parts.items()} if metric.baseline else parts,
         any(comparison.empty for comparison in comparisons),
-        any(comparison.unfiltered for comparison in comparisons),
+        unfiltered,
         truncated,
         unknown,
         alignments,

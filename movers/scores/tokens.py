@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from movers.bag import Label
@@ -18,13 +17,12 @@ from movers.encoders.static import StaticEncoder, known_vectors
 from movers.scores.languages import language_warning
 from movers.scores.metric import Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
-from movers.texts import sentence_spans, token_spans
+from movers.texts import is_punctuation, sentence_spans, token_spans
 from movers.threads import chunks
 from movers.weights import Corpus, IdfTable, idf_tables
 
 __all__ = ["Filters", "TokenMetric", "TokenOptions", "TokenText", "build_idf", "load_tokens"]
 
-_MARKS = regex.compile(r"[\p{P}\p{S}]+")
 _ASCII_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
@@ -49,7 +47,7 @@ class Filters:
     """Which tokens are kept."""
 
     stopwords: frozenset[str] = frozenset()  # lowercased; decided by the whole word, for all of its subwords
-    punctuation: bool | Literal["ascii"] = False  # drop Unicode categories P and S; "ascii": single ASCII marks only
+    punctuation: bool | Literal["ascii"] = False  # drop punctuation; "ascii": single ASCII marks only
     drop_subwords: bool = False  # keep only the first subword of a word
     special_tokens: bool = True
 
@@ -94,8 +92,8 @@ class TokenText(NamedTuple):
         if filters.punctuation == "ascii":
             if token in _ASCII_MARKS:
                 return "punctuation"
-        elif filters.punctuation and not self.tokens.unknown[place] and _MARKS.fullmatch(token):
-            return "punctuation"  # but not unknown symbols, such as emoji
+        elif filters.punctuation and not self.tokens.unknown[place] and is_punctuation(token):
+            return "punctuation"
         return "stop word" if filters.stopwords and self._word(place).lower() in filters.stopwords else ""
 
     def _word(self, place: int) -> str:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.bag import Label
+from movers.bag import Bag, Label
+from movers.encoders.contextual import surface_vectors
 from movers.encoders.static import StaticEncoder, known_vectors
 from movers.encoders.windows import group_when_complete
 from movers.scores.metric import Encoding
-from movers.texts import WordRules, cut_alike_alone, is_visible, sentence_spans, split_pieces
+from movers.texts import WordRules, cut_alike_alone, is_visible, needs_surface, sentence_spans, split_pieces
 
 if TYPE_CHECKING:
     from movers.encoders.contextual import EncodedText
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["ContextualReader", "StaticReader", "Words"]
 
 Vectors = NDArray[np.float32]
+_Word = tuple[str, float]  # with its mass
 _WORDS_KEPT = 1 << 15  # 32 MiB at 256 dimensions
+#: Length of the direction that marks the surface of a number, relative to its vector.
+SURFACE = 0.4
 _LONGEST_TOKEN = 40  # characters; without spaces between words, tokens are whole sentences that hardly ever recur
 
 
@@ -36,6 +40,7 @@ class Words(NamedTuple):
     rows: list[int]  # n rows of the table; equal rows are the same word type
     table: Vectors  # (N, d)
     names: Sequence[str]  # the N words of the table
+    masses: NDArray[np.float64]  # (N,) mass of one occurrence: 1, or less for a stop word
     sentences: list[int]  # n indices of the sentence in which each begins; all 0 unless the reader splits sentences
     spans: list[tuple[int, int]]  # start and end of every sentence
     missing: frozenset[int] = frozenset()  # rows of words without a vector, if such words are kept
@@ -43,6 +48,12 @@ class Words(NamedTuple):
     unknown: bool = False
     cut: bool = False
     blank: bool = False
+    unfiltered: bool = False  # the rules keep no word, so that all tokens are kept
+
+    def bag(self, vectors: Vectors, masses: NDArray[np.float64], labels: tuple[Label, ...] = ()) -> Bag:
+        """A bag of n units of the text, with (n, d) vectors and (n,) masses."""
+        state = self.unknown, self.cut, self.blank, self.unfiltered
+        return Bag(self.text, vectors, masses, labels, self.dropped, (), *state)
 
 
 def _sentence_at(starts: Sequence[int], place: int) -> int:
@@ -65,9 +76,10 @@ class _Vocabulary:
     def forget(self) -> None:
         """Begin anew; readers of the old lists keep them."""
         self.names: list[str] = []
+        self.masses = np.zeros(1024)
         self.missing: set[int] = set()
         self.table = np.zeros((1024, self.encoder.dimension), np.float32)
-        self.row_of: dict[str, int] = {}  # −1 for a word without a vector
+        self.row_of: dict[_Word, int] = {}  # −1 for a word without a vector
         self._tokens: dict[str, tuple[int, ...]] = {}
 
     def read(self, texts: Sequence[str]) -> list[list[int]]:
@@ -76,7 +88,7 @@ class _Vocabulary:
             self.forget()
         written = [text.split() for text in texts]
         new = set(chain.from_iterable(written)).difference(self._tokens)
-        whole: dict[int, list[str]] = {}
+        whole: dict[int, list[_Word]] = {}
         if new:
             odd = {token for token in new if len(token) > _LONGEST_TOKEN or not cut_alike_alone(token)}
             words = {token: self._words(token) for token in new - odd}
@@ -89,18 +101,20 @@ class _Vocabulary:
             for n, tokens in enumerate(written)
         ]
 
-    def rows(self, sentences: list[list[str]]) -> list[list[int]]:
-        """Rows of words that the rules keep."""
+    def rows(self, sentences: list[list[_Word]]) -> list[list[int]]:
+        """Rows of given words."""
         self._learn(chain.from_iterable(sentences))
         return [[*map(self.row_of.__getitem__, words)] for words in sentences]
 
-    def _words(self, text: str) -> list[str]:
-        judged = (self.rules.judge(piece) for piece in split_pieces(text) if is_visible(piece))
-        return [word for word, reason in judged if not reason]
+    def _words(self, text: str) -> list[_Word]:
+        pieces = filter(is_visible, split_pieces(text))
+        return [(span.text, span.mass) for piece in pieces for span in self.rules.judge(piece) if not span.reason]
 
-    def _learn(self, words: Iterable[str]) -> None:
+    def _learn(self, words: Iterable[_Word]) -> None:
         new = [word for word in dict.fromkeys(words) if word not in self.row_of]
-        vectors, known = known_vectors(self.encoder, new)
+        names = [name for name, _ in new]
+        vectors, known = known_vectors(self.encoder, names)
+        vectors = mark_surfaces(names, vectors)
         begin = len(self.names)
         if self.keep_unknown:  # they are at the origin
             self.missing.update((begin + np.flatnonzero(~known)).tolist())
@@ -111,10 +125,11 @@ class _Vocabulary:
         if end > len(self.table):
             wider = np.zeros((2 * end, self.encoder.dimension), np.float32)
             wider[:begin] = self.table[:begin]
-            self.table = wider
+            self.table, self.masses = wider, np.resize(self.masses, 2 * end)
         self.table[begin:end] = vectors
+        self.masses[begin:end] = [mass for _, mass in new]
         self.row_of.update(zip(new, range(begin, end), strict=True))
-        self.names += new
+        self.names += [name for name, _ in new]
 
 
 _vocabulary = lru_cache(maxsize=4)(_Vocabulary)
@@ -152,19 +167,26 @@ class StaticReader:
         }
         plain = [index for index in range(len(texts)) if index not in odd]
         part_rows = iter(vocabulary.read([texts[index][begin:end] for index in plain for begin, end in spans[index]]))
-        rows = []
-        for index, text in enumerate(texts):
-            if index not in odd:
-                rows.append([next(part_rows) for _ in spans[index]])
-                continue
-            words: list[list[str]] = [[] for _ in starts[index]]
-            for word, start, _, reason in self.rules.spans(text):
-                if not reason:
-                    words[_sentence_at(starts[index], start)].append(word)
-            rows.append(vocabulary.rows(words))
-        return rows
+        return [
+            vocabulary.rows(self._by_sentence(text, starts[index]))
+            if index in odd
+            else [next(part_rows) for _ in spans[index]]
+            for index, text in enumerate(texts)
+        ]
+
+    def _by_sentence(self, text: str, starts: list[int], every: bool = False) -> list[list[_Word]]:
+        """The words of each sentence; with `every`, all tokens."""
+        words: list[list[_Word]] = [[] for _ in starts]
+        for span in self.rules.spans(text):
+            if every or not span.reason:
+                words[_sentence_at(starts, span.start)].append((span.text, span.mass or 1.0))
+        return words
 
     def _words(self, vocabulary: _Vocabulary, text: str, rows: list[list[int]], spans: list[tuple[int, int]]) -> Words:
+        starts = [begin for begin, _ in spans]
+        unfiltered = not any(rows) and is_visible(text)
+        if unfiltered:
+            rows = vocabulary.rows(self._by_sentence(text, starts, every=True))
         every = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
         sentences = [0] * len(every) if len(rows) == 1 else [n for n, own in enumerate(rows) for _ in own]
         unknown = -1 in every
@@ -174,9 +196,9 @@ class StaticReader:
         missing = frozenset(vocabulary.missing.intersection(every)) if vocabulary.missing else frozenset()
         dropped: list[Label] = []
         if self.labelled:
-            starts = [begin for begin, _ in spans]
-            for word, start, _, reason in self.rules.spans(text):
-                reason = reason or ("" if vocabulary.row_of.get(word, 0) >= 0 else "no vector")
+            for word, start, _, mass, reason in self.rules.spans(text):
+                reason = "" if unfiltered else reason
+                reason = reason or ("" if vocabulary.row_of.get((word, mass or 1.0), 0) >= 0 else "no vector")
                 if reason:
                     dropped.append(Label(word, "word", _sentence_at(starts, start), reason))
         return Words(
@@ -184,12 +206,14 @@ class StaticReader:
             every,
             vocabulary.table,
             vocabulary.names,
+            vocabulary.masses,
             sentences,
             spans,
             missing,
             tuple(dropped),
             unknown or bool(missing),
             blank=not every and not is_visible(text),
+            unfiltered=unfiltered,
         )
 
 
@@ -215,29 +239,34 @@ class ContextualReader:
         self, text: str, sentences: list[tuple[int, int]], begins: list[int], encoded: list[EncodedText]
     ) -> Words:
         tokens = self.rules.spans(text)
+        unfiltered = all(span.reason for span in tokens)
         starts = [begin for begin, _ in sentences]
-        names, vectors, owners, dropped = [], [], [], []
-        for word, start, end, reason in tokens:
-            if not reason:
+        names, vectors, masses, owners, dropped = [], [], [], [], []
+        for word, start, end, mass, reason in tokens:
+            if unfiltered or not reason:
                 place = _sentence_at(begins, start)
                 vector = _word_vector(encoded[place], start - begins[place], end - begins[place])
                 if vector is not None:
                     names.append(word)
                     vectors.append(vector)
+                    masses.append(mass or 1.0)
                     owners.append(_sentence_at(starts, start))
                     continue
             dropped.append(Label(word, "word", _sentence_at(starts, start), reason or "no vector"))
+        table = np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
         return Words(
             text,
             list(range(len(names))),
-            np.stack(vectors) if vectors else np.zeros((0, 1), np.float32),
+            mark_surfaces(names, table),
             names,
+            np.array(masses),
             owners,
             sentences,
             dropped=tuple(dropped),
             unknown=any(passage.tokens.unknown.any() for passage in encoded),
             cut=any(passage.cut for passage in encoded),
             blank=not tokens,
+            unfiltered=unfiltered and bool(tokens),
         )
 
 
@@ -246,3 +275,16 @@ def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:
     tokens = passage.tokens
     overlap = np.flatnonzero((tokens.starts < end) & (tokens.ends > start) & ~tokens.special)
     return passage.vectors[overlap].mean(axis=0) if len(overlap) else None
+
+
+def mark_surfaces(words: Sequence[str], vectors: Vectors) -> Vectors:
+    """The vectors (n, d), those of numbers and symbols with a direction of their own surface added.
+
+    The mean of subword vectors is the same for 15 and 51, and nearly so for 100 and 1000, or for two emoji.
+    """
+    marked = [place for place, word in enumerate(words) if needs_surface(word)]
+    if marked:
+        lengths = SURFACE * np.linalg.norm(vectors[marked].astype(np.float64), axis=1)
+        vectors = vectors.copy()
+        vectors[marked] += surface_vectors([words[place].lower() for place in marked], lengths, vectors.shape[1])
+    return vectors
