@@ -74,8 +74,9 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, la
         masses = normalised(metric, weigh(weights, masses, vectors, keys, table))
     labels: list[Label] = []
     if labelled:
-        first = dict(zip(reversed(words.rows), reversed(words.sentences), strict=True))
-        labels = [Label(words.names[row], "word", first[row]) for row in types]
+        occurrences = zip(words.rows, words.sentences, words.offsets, strict=True)
+        first = {row: (sentence, *offsets) for row, sentence, offsets in reversed([*occurrences])}
+        labels = [Label(words.names[row], "word", *first[row]) for row in types]
     unmatched: tuple[str | None, ...] = ()
     if words.missing:
         unmatched = tuple(words.names[row] if row in words.missing else None for row in types)
@@ -103,7 +104,10 @@ def sentence_bag(
     elif weights == "idf":
         assert table is not None
         masses = np.add.reduceat(table([words.names[row] for row in words.rows]), starts)
-    labels = tuple(Label(text, "sentence", int(number)) for text, number in zip(texts, numbers, strict=True))
+    labels = tuple(
+        Label(text, "sentence", number, *words.spans[number])
+        for text, number in zip(texts, numbers.tolist(), strict=True)
+    )
     return Bag(
         words.text, vectors, normalised(metric, masses), labels, words.dropped, (), unknown, words.cut, words.blank
     )

@@ -38,6 +38,7 @@ class Words(NamedTuple):
     names: Sequence[str]  # the N words of the table
     sentences: list[int]  # n indices of the sentence in which each begins; all 0 unless the reader splits sentences
     spans: list[tuple[int, int]]  # start and end of every sentence
+    offsets: Sequence[tuple[int, int]] = ()  # n starts and ends of the words, for alignments only
     missing: frozenset[int] = frozenset()  # rows of words without a vector, if such words are kept
     dropped: tuple[Label, ...] = ()  # what was filtered out, for alignments only
     unknown: bool = False
@@ -144,11 +145,11 @@ class StaticReader:
         self, vocabulary: _Vocabulary, texts: Sequence[str], spans: list[list[tuple[int, int]]]
     ) -> list[list[list[int]]]:
         starts = [[begin for begin, _ in own] for own in spans]
-        # A boundary inside "end.Next", which is one word: the text is read whole.
+        # A boundary inside "end.Next", which is one word, or before a combining mark: the text is read whole.
         odd = {
             index
             for index, text in enumerate(texts)
-            if any(not text[start - 1].isspace() for start in starts[index][1:])
+            if any(not (text[start - 1].isspace() and cut_alike_alone(text[start])) for start in starts[index] if start)
         }
         plain = [index for index in range(len(texts)) if index not in odd]
         part_rows = iter(vocabulary.read([texts[index][begin:end] for index in plain for begin, end in spans[index]]))
@@ -173,12 +174,15 @@ class StaticReader:
             every = [row for row in every if row >= 0]
         missing = frozenset(vocabulary.missing.intersection(every)) if vocabulary.missing else frozenset()
         dropped: list[Label] = []
+        offsets: list[tuple[int, int]] = []
         if self.labelled:
             starts = [begin for begin, _ in spans]
-            for word, start, _, reason in self.rules.spans(text):
+            for word, start, end, reason in self.rules.spans(text):
                 reason = reason or ("" if vocabulary.row_of.get(word, 0) >= 0 else "no vector")
                 if reason:
-                    dropped.append(Label(word, "word", _sentence_at(starts, start), reason))
+                    dropped.append(Label(word, "word", _sentence_at(starts, start), start, end, reason))
+                else:
+                    offsets.append((start, end))
         return Words(
             text,
             every,
@@ -186,6 +190,7 @@ class StaticReader:
             vocabulary.names,
             sentences,
             spans,
+            offsets,
             missing,
             tuple(dropped),
             unknown or bool(missing),
@@ -216,7 +221,7 @@ class ContextualReader:
     ) -> Words:
         tokens = self.rules.spans(text)
         starts = [begin for begin, _ in sentences]
-        names, vectors, owners, dropped = [], [], [], []
+        names, vectors, owners, offsets, dropped = [], [], [], [], []
         for word, start, end, reason in tokens:
             if not reason:
                 place = _sentence_at(begins, start)
@@ -225,8 +230,9 @@ class ContextualReader:
                     names.append(word)
                     vectors.append(vector)
                     owners.append(_sentence_at(starts, start))
+                    offsets.append((start, end))
                     continue
-            dropped.append(Label(word, "word", _sentence_at(starts, start), reason or "no vector"))
+            dropped.append(Label(word, "word", _sentence_at(starts, start), start, end, reason or "no vector"))
         return Words(
             text,
             list(range(len(names))),
@@ -234,6 +240,7 @@ class ContextualReader:
             names,
             owners,
             sentences,
+            offsets,
             dropped=tuple(dropped),
             unknown=any(passage.tokens.unknown.any() for passage in encoded),
             cut=any(passage.cut for passage in encoded),
