@@ -11,12 +11,14 @@ __all__ = ["Bag", "Label", "alignment_of"]
 
 
 class Label(NamedTuple):
-    """A unit for alignments; `sentence` is the index of the sentence in which it begins."""
+    """A unit for alignments, with its character offsets; `sentence` is the index of the sentence in which it begins."""
 
     text: str
     kind: str  # "word", "token", "special", "sentence", "2-gram" …
     sentence: int
-    reason: str = ""  # why it was dropped: "stop word", "punctuation", "number", "subword" or "no vector"
+    start: int
+    end: int
+    reason: str = ""  # why it was dropped: "stop word", "punctuation", "clitic", "subword", "no vector" …
 
 
 class Bag(NamedTuple):
@@ -42,7 +44,7 @@ def alignment_of(
     costs: NDArray[np.float64],
     distance: float | None,
 ) -> dict[str, object]:
-    """Units of both sides, and the non-zero entries of the plan (m, n) with their mass and cost."""
+    """Units of both sides, kept and dropped, and the non-zero entries of the plan (m, n) with their mass and cost."""
     rows, columns = np.nonzero(flow)
     return {
         "distance": distance,
@@ -52,12 +54,17 @@ def alignment_of(
             {"i": i, "j": j, "mass": float(flow[i, j]), "cost": float(costs[i, j])}
             for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
         ],
+        "dropped": {
+            "prediction": [label._asdict() for label in prediction.dropped],
+            "reference": [label._asdict() for label in reference.dropped],
+        },
     }
 
 
 def _units(bag: Bag) -> list[dict[str, object]]:
     shares = (bag.masses / bag.masses.sum()).tolist()
+    names = Label._fields[:-1]  # what is kept has no reason
     return [
-        {"text": label.text, "kind": label.kind, "sentence": label.sentence, "weight": share}
+        dict(zip(names, label[:-1], strict=True)) | {"weight": share}
         for label, share in zip(bag.labels, shares, strict=True)
     ]

@@ -8,7 +8,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -67,6 +67,8 @@ class Unit:
     weight: float
     mark: str = ""  # one of MARKS
     note: str = ""  # shown on hover and focus
+    start: int | None = None  # character offsets, where known
+    end: int | None = None
 
     @property
     def label(self) -> str:
@@ -99,6 +101,7 @@ class Panel:
     flows: Sequence[Flow]
     names: tuple[str, str] = ("Prediction", "Reference")
     measure: str = "mass"
+    dropped: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # side → units, with the reason
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flows", sorted(self.flows, key=lambda flow: (-flow.share, flow.i, flow.j)))
@@ -191,6 +194,12 @@ class Explanation:
                 lines += align_table([*panel.names, panel.measure, "distance"], rows, {2, 3})
                 if len(panel.flows) > 12:
                     lines.append(f"… and {len(panel.flows) - 12} more, shown by a saved picture")
+                for side, units in panel.dropped.items():
+                    texts_by_reason: dict[str, list[str]] = {}
+                    for unit in units:
+                        texts_by_reason.setdefault(unit["reason"], []).append(unit["text"])
+                    for reason, words in texts_by_reason.items():
+                        lines.append(f"dropped from the {side} ({reason}): {' '.join(words)}")
         return "\n".join(lines)
 
 
@@ -276,16 +285,13 @@ def _picture(title: str, alignments: Mapping[str, Mapping[str, Any]]) -> Picture
 def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
     total = sum(flow["mass"] for flow in alignment["flows"]) or 1.0
     flows = [Flow(flow["i"], flow["j"], flow["mass"] / total, flow["cost"]) for flow in alignment["flows"]]
-    left, right = (
-        [Unit(unit["text"], unit["kind"], unit["sentence"], unit["weight"]) for unit in alignment[side]]
-        for side in ("prediction", "reference")
-    )
+    left, right = ([Unit(**unit) for unit in alignment[side]] for side in ("prediction", "reference"))
     if name == "greedy":
         for index, count in Counter(flow.j for flow in flows).items():
             if count > 1:
                 right[index] = replace(right[index], mark="twice", note=f"matched {count} times")
     title = f"{name}: F1 {alignment['score']:.4g}" if name else ""
-    return Panel(title, _NOTES[name], left, right, flows)
+    return Panel(title, _NOTES[name], left, right, flows, dropped=alignment["dropped"])
 
 
 def _summary_panel(alignment: Mapping[str, Any]) -> Panel:

@@ -74,8 +74,9 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, la
     masses = normalised(metric, masses * words.masses.take(types))
     labels: list[Label] = []
     if labelled:
-        first = dict(zip(reversed(words.rows), reversed(words.sentences), strict=True))
-        labels = [Label(words.names[row], "word", first[row]) for row in types]
+        occurrences = zip(words.rows, words.sentences, words.offsets, strict=True)
+        first = {row: (sentence, *offsets) for row, sentence, offsets in reversed([*occurrences])}
+        labels = [Label(words.names[row], "word", *first[row]) for row in types]
     unmatched: tuple[str | None, ...] = ()
     if words.missing:
         unmatched = tuple(words.names[row] if row in words.missing else None for row in types)
@@ -105,7 +106,10 @@ def sentence_bag(
     elif weights == "idf":
         assert table is not None
         masses = np.add.reduceat(table([words.names[row] for row in words.rows]) * word_masses, starts)
-    labels = tuple(Label(text, "sentence", int(number)) for text, number in zip(texts, numbers, strict=True))
+    labels = tuple(
+        Label(text, "sentence", number, *words.spans[number])
+        for text, number in zip(texts, numbers.tolist(), strict=True)
+    )
     return words.bag(vectors, normalised(metric, masses), labels)._replace(unknown=unknown)
 
 

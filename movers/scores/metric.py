@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from movers.bag import Bag
+import numpy as np
+
+from movers.bag import Bag, alignment_of
 from movers.encoders.layers import Aggregation
 from movers.scores.options import MetricOptions, PairOptions
 from movers.weights import Corpus, IdfTable
@@ -136,7 +138,11 @@ class TransportMetric(Metric):
         m, n = len(prediction.masses), len(reference.masses)
         if not m or not n:
             equal = prediction.text.split() == reference.text.split() or (prediction.blank and reference.blank)
-            return self.compare_empty(equal)
+            comparison = self.compare_empty(equal)
+            if self.options.return_alignment:
+                nothing = np.zeros((m, n))
+                comparison = comparison._replace(alignment=alignment_of(prediction, reference, nothing, nothing, None))
+            return comparison
         if m * n > _MOST_CELLS:
             raise TooLarge(
                 f"comparing {m:,} with {n:,} units takes {m * n:,} cells, more than {_MOST_CELLS:,}; "
@@ -149,13 +155,7 @@ class TransportMetric(Metric):
 
     def compare_empty(self, equal: bool) -> Comparison:
         """The comparison if a side has no units: 1 for equal texts, 0 for others."""
-        alignment: dict[str, object] = {"distance": None, "prediction": [], "reference": [], "flows": []}
-        return Comparison(
-            float(equal),
-            empty=True,
-            alignment=alignment if self.options.return_alignment else None,
-            distance=0.0 if equal else None,
-        )
+        return Comparison(float(equal), empty=True, distance=0.0 if equal else None)
 
 
 class TooLarge(Exception):

@@ -30,7 +30,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.bag import Bag, Label, alignment_of
+from movers.bag import Bag, alignment_of
 from movers.encoders.layers import parse_aggregation
 from movers.errors import InputError
 from movers.scores.bertscore import f1_of, greedy_scores
@@ -202,10 +202,12 @@ class MoverScore(TokenMetric):
         """The n-grams of the kept tokens."""
         reasons = tokens.reasons(self.filters)
         places = tokens.places(reasons, self.filters.special_tokens)
-        bag = Bag(text, tokens.vectors[:0], np.zeros(0), unknown=tokens.unknown, cut=tokens.cut, blank=tokens.blank)
-        if not len(places):  # filters drop everything: keep all tokens
+        unfiltered = not len(places)  # then all tokens are kept
+        if unfiltered:
             places, reasons = tokens.places({}, self.filters.special_tokens), {}
-            bag = bag._replace(unfiltered=bool(len(places)))
+        labels, dropped = tokens.labels(places.tolist(), reasons) if self.options.return_alignment else ((), ())
+        state = (), tokens.unknown, tokens.cut, tokens.blank, unfiltered and bool(len(places))
+        bag = Bag(text, tokens.vectors[:0], np.zeros(0), (), dropped, *state)
         if not len(places):
             return bag
         vectors = tokens.vectors[places]
@@ -216,17 +218,15 @@ class MoverScore(TokenMetric):
             weights = np.ones(len(places))
         size = len(places) if self.options.n_gram == "sentence" else min(int(str(self.options.n_gram)), len(places))
         grams, masses = n_grams(vectors, weights, size, self.options.normalize)
-        labels: tuple[Label, ...] = ()
-        dropped: tuple[Label, ...] = ()
-        if self.options.return_alignment:
-            labels, dropped = tokens.labels(places.tolist(), reasons)
-            if size > 1:
-                words = [label.text for label in labels]
-                labels = tuple(
-                    Label(" ".join(words[first : first + size]), f"{size}-gram", labels[first].sentence)
-                    for first in range(len(grams))
+        if size > 1:
+            windows = [labels[first : first + size] for first in range(len(grams) if labels else 0)]
+            labels = tuple(
+                window[0]._replace(
+                    text=" ".join(label.text for label in window), kind=f"{size}-gram", end=window[-1].end
                 )
-        return bag._replace(vectors=grams, masses=normalised(self.name, masses), labels=labels, dropped=dropped)
+                for window in windows
+            )
+        return bag._replace(vectors=grams, masses=normalised(self.name, masses), labels=labels)
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         return (self._hard if self.options.alignment == "hard" else self._soft)(prediction, reference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -109,25 +110,31 @@ class TokenText(NamedTuple):
             return np.zeros(0, np.intp)
         return np.flatnonzero(keep | self.tokens.special if special_tokens else keep)
 
-    def labels(self, places: Iterable[int], reasons: dict[int, str]) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-        """Labels of tokens, and of those that were dropped."""
+    def labels(self, places: Sequence[int], reasons: dict[int, str]) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+        """Labels of the tokens at `places`, and of all others."""
         begins = [begin for begin, _ in sentence_spans(self.text)]
+        leading = [*self.tokens.special, False].index(False) or 1  # special tokens at the beginning
 
-        def label(place: int, reason: str = "") -> Label:
-            sentence = _sentence_at(begins, int(self.tokens.starts[place]))
-            if self.tokens.special[place]:
-                return Label("[start]" if place == 0 else "[end]", "special", sentence, reason)
-            return Label(
-                self.text[self.tokens.starts[place] : self.tokens.ends[place]].strip(), "token", sentence, reason
-            )
+        def label(start: int, end: int, kind: str = "token", reason: str = "") -> Label:
+            sentence = max(bisect_right(begins, start) - 1, 0)
+            written = self.text[start:end]
+            start += len(written) - len(written.lstrip())  # some tokenizers count the space before a word
+            return Label(written.strip(), kind, sentence, start, start + len(written.strip()), reason)
 
-        dropped = [label(place, reason) for place, reason in sorted(reasons.items())]
-        dropped += [Label(word, "token", _sentence_at(begins, start), "no vector") for word, start, _ in self.missing]
-        return tuple(label(place) for place in places), tuple(dropped)
+        def label_at(place: int, reason: str = "") -> Label:
+            if not self.tokens.special[place]:
+                return label(int(self.tokens.starts[place]), int(self.tokens.ends[place]), "token", reason)
+            text, where = ("[start]", 0) if place < leading else ("[end]", len(self.text))
+            return label(where, where, "special", reason)._replace(text=text)
 
-
-def _sentence_at(begins: list[int], start: int) -> int:
-    return max(int(np.searchsorted(begins, start, side="right")) - 1, 0)
+        kept = set(places)
+        others = (place for place in range(len(self.tokens.ids)) if place not in kept)
+        dropped = [label_at(place, reasons.get(place, "special token")) for place in others]
+        dropped += [label(start, end, reason="no vector") for _, start, end in self.missing]
+        if self.cut:
+            last = int(self.tokens.ends.max())
+            dropped += [label(last + a, last + b, "word", "truncated") for _, a, b in token_spans(self.text[last:])]
+        return tuple(map(label_at, places)), tuple(sorted(dropped, key=lambda each: each.start))
 
 
 @dataclass(frozen=True, kw_only=True)

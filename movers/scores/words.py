@@ -43,6 +43,7 @@ class Words(NamedTuple):
     masses: NDArray[np.float64]  # (N,) mass of one occurrence: 1, or less for a stop word
     sentences: list[int]  # n indices of the sentence in which each begins; all 0 unless the reader splits sentences
     spans: list[tuple[int, int]]  # start and end of every sentence
+    offsets: Sequence[tuple[int, int]] = ()  # n starts and ends of the words, for alignments only
     missing: frozenset[int] = frozenset()  # rows of words without a vector, if such words are kept
     dropped: tuple[Label, ...] = ()  # what was filtered out, for alignments only
     unknown: bool = False
@@ -159,11 +160,11 @@ class StaticReader:
         self, vocabulary: _Vocabulary, texts: Sequence[str], spans: list[list[tuple[int, int]]]
     ) -> list[list[list[int]]]:
         starts = [[begin for begin, _ in own] for own in spans]
-        # A boundary inside "end.Next", which is one word: the text is read whole.
+        # A boundary inside "end.Next", which is one word, or before a combining mark: the text is read whole.
         odd = {
             index
             for index, text in enumerate(texts)
-            if any(not text[start - 1].isspace() for start in starts[index][1:])
+            if any(not (text[start - 1].isspace() and cut_alike_alone(text[start])) for start in starts[index] if start)
         }
         plain = [index for index in range(len(texts)) if index not in odd]
         part_rows = iter(vocabulary.read([texts[index][begin:end] for index in plain for begin, end in spans[index]]))
@@ -195,12 +196,15 @@ class StaticReader:
             every = [row for row in every if row >= 0]
         missing = frozenset(vocabulary.missing.intersection(every)) if vocabulary.missing else frozenset()
         dropped: list[Label] = []
+        offsets: list[tuple[int, int]] = []
         if self.labelled:
-            for word, start, _, mass, reason in self.rules.spans(text):
+            for word, start, end, mass, reason in self.rules.spans(text):
                 reason = "" if unfiltered else reason
                 reason = reason or ("" if vocabulary.row_of.get((word, mass or 1.0), 0) >= 0 else "no vector")
                 if reason:
-                    dropped.append(Label(word, "word", _sentence_at(starts, start), reason))
+                    dropped.append(Label(word, "word", _sentence_at(starts, start), start, end, reason))
+                else:
+                    offsets.append((start, end))
         return Words(
             text,
             every,
@@ -209,6 +213,7 @@ class StaticReader:
             vocabulary.masses,
             sentences,
             spans,
+            offsets,
             missing,
             tuple(dropped),
             unknown or bool(missing),
@@ -241,7 +246,7 @@ class ContextualReader:
         tokens = self.rules.spans(text)
         unfiltered = all(span.reason for span in tokens)
         starts = [begin for begin, _ in sentences]
-        names, vectors, masses, owners, dropped = [], [], [], [], []
+        names, vectors, masses, owners, offsets, dropped = [], [], [], [], [], []
         for word, start, end, mass, reason in tokens:
             if unfiltered or not reason:
                 place = _sentence_at(begins, start)
@@ -251,8 +256,9 @@ class ContextualReader:
                     vectors.append(vector)
                     masses.append(mass or 1.0)
                     owners.append(_sentence_at(starts, start))
+                    offsets.append((start, end))
                     continue
-            dropped.append(Label(word, "word", _sentence_at(starts, start), reason or "no vector"))
+            dropped.append(Label(word, "word", _sentence_at(starts, start), start, end, reason or "no vector"))
         table = np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
         return Words(
             text,
@@ -262,6 +268,7 @@ class ContextualReader:
             np.array(masses),
             owners,
             sentences,
+            offsets,
             dropped=tuple(dropped),
             unknown=any(passage.tokens.unknown.any() for passage in encoded),
             cut=any(passage.cut for passage in encoded),

@@ -71,7 +71,7 @@ def check_alignment(alignment: dict[str, Any]) -> Floats:
         flow[move["i"], move["j"]] += move["mass"]
     for side, axis in (("prediction", 1), ("reference", 0)):
         np.testing.assert_allclose(flow.sum(axis=axis), [unit["weight"] for unit in alignment[side]], atol=1e-9)
-        assert all(set(unit) == {"text", "kind", "sentence", "weight"} for unit in alignment[side])
+        assert all(set(unit) == {"text", "kind", "sentence", "start", "end", "weight"} for unit in alignment[side])
     distance = sum(move["mass"] * move["cost"] for move in alignment["flows"])
     np.testing.assert_allclose(alignment["distance"], distance, atol=1e-9)
     return flow

@@ -116,7 +116,6 @@ def test_alignments_have_the_stated_marginals_and_reproduce_the_distance(model: 
         assert [alignment["reference_index"] for alignment in alignments] == list(range(len(group)))
         assert max(alignment["score"] for alignment in alignments) == score
         for reference, alignment in zip(group, alignments, strict=True):
-            assert set(alignment) == {"reference_index", "score", "distance", "prediction", "reference", "flows"}
             check_alignment(alignment)
             for side, written in (("prediction", text), ("reference", reference)):
                 sentences = [f"{part.strip()}." for part in written.split(".") if part.strip()]

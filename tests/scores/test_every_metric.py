@@ -94,8 +94,29 @@ def test_blank_texts_stop_words_and_unknown_words(name: str, model: str, tmp_pat
         assert (result["n_empty"], result["n_unfiltered"], result["n_truncated"]) == (empty, unfiltered, 0)
         assert result["n_unknown"] == (prediction.startswith("xyzzy"))
         if empty:
-            nothing = {"distance": None, "prediction": [], "reference": [], "flows": []}
-            assert result["alignments"][0][0] == {"reference_index": 0, "score": expected, **nothing}
+            alignment = result["alignments"][0][0]
+            assert (alignment["score"], alignment["distance"], alignment["flows"]) == (expected, None, [])
+
+
+@every_metric
+@pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
+def test_alignments_hold_every_word_at_its_place_or_say_why_it_was_dropped(name: str, model: str) -> None:
+    text = "Unbelievably, the storm (3) hit.\nIt isn't over: Zürich naps"
+    result = score(name, ([text, ""], [REFERENCES[0], text]), model=model, return_alignment=True)
+    for row, side in enumerate(["prediction", "reference"]):
+        (alignment,) = result["alignments"][row]
+        units, dropped = alignment[side], alignment["dropped"][side]
+        covered = {place for unit in units + dropped for place in range(unit["start"], unit["end"])}
+        assert covered >= {place for place, letter in enumerate(text) if not letter.isspace()}
+        for unit in units + dropped:
+            written = text[unit["start"] : unit["end"]]
+            assert unit["kind"] == "special" or unit["text"] in (written, written.lower(), "is")
+            last = unit["start"] > text.index("\n") or unit["text"] == "[end]"
+            assert unit["sentence"] == int(last), unit
+        assert all(unit["reason"] for unit in dropped) and not any("reason" in unit for unit in units)
+    for unit in result["alignments"][0][0]["dropped"]["prediction"][:1]:
+        explanation = movers.explain(name, text, REFERENCES[0], model=model)
+        assert f"dropped from the prediction ({unit['reason']}): {unit['text']}" in str(explanation)
 
 
 @pytest.mark.parametrize("name", CLARK)
