@@ -26,7 +26,7 @@ from movers.inputs import check_choice, check_text, is_group
 from movers.registry import MetricSpec, parse_metric
 from movers.scorer import Example, Row, Scorer
 from movers.scores.tensors import TensorAlignment, bertscore_tensors
-from movers.texts import token_spans
+from movers.texts import WordRules, stop_words, token_spans
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -189,7 +189,8 @@ class Reward:
         for number, text in enumerate(texts):
             if all(group[number] for group in groups.values()):
                 rewards[number] = self.lower
-                if _has_words(text):
+                others = [other for group in groups.values() for other in group[number]]
+                if _has_content(text) or _has_words(text) and not any(map(_has_content, others)):
                     rows[number] = Row(text, **{kind: group[number] for kind, group in groups.items()})
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -225,6 +226,11 @@ class Reward:
 
 
 reward = Reward
+
+
+def _has_content(text: str) -> bool:
+    """Whether there is a word that is no stop word: stop words alone are near everything, and would pay."""
+    return any(span.mass == 1 for span in WordRules(stop_words("english")).spans(text))
 
 
 def _weights(metric: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:

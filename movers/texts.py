@@ -198,7 +198,9 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
         return words or frozenset()
     if isinstance(stopwords, str | bytes) or not isinstance(stopwords, Collection):  # an iterator can be read only once
         value = repr(stopwords) if isinstance(stopwords, str) else type(stopwords).__name__
-        raise InputError(f"{metric}: stopwords: expected 'auto', 'english', None or a list of words, but got {value}")
+        raise InputError(
+            f"{metric}: stopwords: expected 'auto', 'drop', 'english', None or a list of words, but got {value}"
+        )
     for index, word in enumerate(stopwords):
         if not isinstance(word, str):
             raise InputError(f"{metric}: stopwords: expected words (str), but item {index} is {type(word).__name__}")

@@ -69,9 +69,13 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, la
         counts[row] += 1
     types = list(counts)
     vectors = words.table.take(types, axis=0)
-    keys = [words.names[row] for row in types] if weights == "idf" else []
-    masses = weigh(weights, np.array([*counts.values()], dtype=np.float64), vectors, keys, table)
-    masses = normalised(metric, masses * words.masses.take(types))
+    masses, shares = np.array([*counts.values()], dtype=np.float64), words.masses.take(types)
+    if weights == "count":
+        masses *= shares
+        masses /= masses.sum()
+    else:
+        keys = [words.names[row] for row in types] if weights == "idf" else []
+        masses = normalised(metric, shares * weigh(weights, masses, vectors, keys, table))
     labels: list[Label] = []
     if labelled:
         occurrences = zip(words.rows, words.sentences, words.offsets, strict=True)

@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 
 import movers
 from movers import IdfTable, InputError, load_encoder, mover_distance
+from movers.texts import STOP_MASS
 from movers.version import VERSION
 
 Metric = Callable[..., dict[str, Any]]
@@ -51,38 +52,40 @@ def scores(metric: Metric, predictions: Sequence[str], references: Any, **option
 
 def plain_sentences(text: str) -> list[list[str]]:
     """Kept words of each sentence; right for texts of plain words and full stops only."""
-    stop = set(resources.files("movers").joinpath("data/stopwords_english.txt").read_text().split("\n"))
     parts = [re.findall("[a-z]+", part.lower()) for part in text.split(".")]
-    kept = [[word for word in part if word not in stop] for part in parts]
-    return [part for part in kept if part]
+    return [part for part in parts if part]
 
 
 def plain_words(text: str) -> list[str]:
     return [word for sentence in plain_sentences(text) for word in sentence]
 
 
-def plain_bag(metric: str, text: str, encoder: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    words, sentences = plain_words(text), plain_sentences(text)
-    units: list[tuple[list[str], int]] = []
+def plain_bag(metric: str, text: str, encoder: Any, stop_mass: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    stop = set(resources.files("movers").joinpath("data/stopwords_english.txt").read_text().split("\n"))
+    words, units = plain_words(text), []
     if metric in ("wms", "swms"):  # Eq. 1
-        units += [([word], count) for word, count in Counter(words).items()]
+        units += [[word] * count for word, count in Counter(words).items()]
     if metric in ("sms", "swms"):  # Eq. 4
-        units += [(sentence, len(sentence)) for sentence in sentences]
-    vectors = [encoder.vectors(unit)[0].astype(np.float64).mean(axis=0) for unit, _ in units]
-    masses = np.array([count for _, count in units]) / (len(words) * (2 if metric == "swms" else 1))  # Eq. 5
-    assert masses.sum() == pytest.approx(1)
-    return np.stack(vectors), masses
+        units += plain_sentences(text)
+    counts = [np.array([stop_mass if word in stop else 1.0 for word in unit]) for unit in units]
+    kept = [place for place, count in enumerate(counts) if count.sum()]
+    vectors = [counts[n] @ encoder.vectors(units[n])[0].astype(np.float64) / counts[n].sum() for n in kept]
+    masses = np.array([counts[n].sum() for n in kept])  # Eq. 5
+    return np.stack(vectors), masses / masses.sum()
 
 
+@pytest.mark.parametrize("preset", [None, "paper"])
 @every_metric
-def test_scores_equal_the_papers_equations_solved_as_linear_programs(metric: Metric) -> None:
+def test_scores_equal_the_papers_equations_solved_as_linear_programs(metric: Metric, preset: str | None) -> None:
     encoder: Any = load_encoder("wordllama")
     expected = []
+    cosine = preset is None and metric is movers.wms
     for texts in zip(TEXTS, OTHERS, strict=True):
-        (x, a), (y, b) = (plain_bag(metric.__name__, text, encoder) for text in texts)
-        expected.append(math.exp(-transport(a, b, cdist(x, y))[1]))  # Eq. 2 and 3
+        bags = (plain_bag(metric.__name__, text, encoder, 0.0 if preset else STOP_MASS) for text in texts)
+        (x, a), (y, b) = bags
+        expected.append(math.exp(-transport(a, b, cdist(x, y, "cosine" if cosine else "euclidean"))[1]))  # Eq. 2 and 3
     assert len({round(value, 9) for value in expected}) > 6
-    assert scores(metric, TEXTS, OTHERS, temperature=1) == pytest.approx(expected, abs=1e-6)
+    assert scores(metric, TEXTS, OTHERS, temperature=1, preset=preset) == pytest.approx(expected, abs=1e-6)
 
 
 def test_distances_of_ready_vectors_and_of_words() -> None:
@@ -95,9 +98,9 @@ def test_distances_of_ready_vectors_and_of_words() -> None:
     np.testing.assert_allclose(mover_distance(x, a, y, b, "cosine")[1], cdist(x, y, "cosine"))
     words: Any = load_encoder("wordllama")
     cosine = float(cdist(*(words.vectors([word])[0] for word in ("cat", "dog")), "cosine")[0, 0])
-    assert movers.wms(["cat"], ["dog"], distance="cosine")["distances"] == pytest.approx([cosine], abs=1e-6)
-    chord = math.sqrt(2 * cosine)
-    assert movers.wms(["cat"], ["dog"], normalize=True)["distances"] == pytest.approx([chord], abs=1e-6)
+    assert movers.wms(["cat"], ["dog"])["distances"] == pytest.approx([cosine], abs=1e-6)
+    options: dict[str, Any] = {"distance": "euclidean", "normalize": True}
+    assert movers.wms(["cat"], ["dog"], **options)["distances"] == pytest.approx([math.sqrt(2 * cosine)], abs=1e-6)
 
 
 def test_words_moved_between_sentences_change_sms_but_not_wms() -> None:
@@ -131,12 +134,31 @@ def test_alignments_have_the_stated_marginals_and_reproduce_the_distance(model: 
 # Blank texts, stop words only, unknown words, other scripts
 
 
-def test_a_pair_with_stop_words_only_is_scored_on_all_tokens_of_both_sides() -> None:
-    result = movers.wms(["It is!"], ["The red cat"], return_alignment=True)
+@every_metric
+@pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
+def test_a_text_of_which_filters_leave_nothing_keeps_all_tokens(metric: Metric, model: str) -> None:
+    result = metric(["It is!"], ["The red cat"], stopwords="drop", model=model, return_alignment=True)
     (alignment,) = result["alignments"][0]
     assert result["n_unfiltered"] == 1
-    assert [unit["text"] for unit in alignment["prediction"]] == ["it", "is", "!"]
-    assert [unit["text"] for unit in alignment["reference"]] == ["the", "red", "cat"]
+    words = {
+        side: [unit["text"] for unit in alignment[side] if unit["kind"] == "word"]
+        for side in ("prediction", "reference")
+    }
+    assert words in (
+        {"prediction": ["it", "is", "!"], "reference": ["red", "cat"]},
+        {"prediction": [], "reference": []},
+    )
+    assert metric(["!!"], ["!!"], model=model)["scores"] == [1.0] != metric(["!!"], ["??"], model=model)["scores"]
+
+
+@every_metric
+@pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
+def test_numbers_with_the_same_digits_differ_and_spellings_of_a_number_do_not(metric: Metric, model: str) -> None:
+    pairs = [("15", "51"), ("2021", "2012"), ("1.5", "5.1"), ("A320", "A230"), ("12:30", "03:21"), ("1000", "100")]
+    changed = metric([f"It was {a} then" for a, _ in pairs], [f"It was {b} then" for _, b in pairs], model=model)
+    assert max(changed["scores"]) < 0.97
+    if model == "wordllama":  # a transformer reads the comma as context
+        assert metric(["1,000 had Covid-19"], ["1000 had COVID-19"])["scores"] == pytest.approx([1.0], abs=1e-6)
 
 
 def test_other_scripts_are_scored_and_english_stop_words_warn() -> None:
@@ -155,6 +177,7 @@ def test_other_scripts_are_scored_and_english_stop_words_warn() -> None:
 def test_words_without_a_vector_are_dropped_or_at_the_origin_or_match_themselves(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("man 1 2\nwoman 4 6\n")
     options: dict[str, Any] = {"model": str(tmp_path / "v.txt"), "temperature": 3.0}
+    options |= {"stopwords": "drop", "distance": "euclidean"}
     texts = ["man zzyzx", "zzyzx", "man", "the man"], ["woman zzyzx", "qwxyz", "zzyzx", "woman"]  # 5 apart
     for oov, distances in (
         ("drop", [5.0, None, None, 5.0]),
@@ -174,8 +197,8 @@ A = "The Old bank sold 3 red Boats, twice! The bank was red. It rained heavily o
 
 def test_a_signature_says_how_a_score_was_computed() -> None:
     assert movers.wms(TEXTS[:1], TEXTS[:1])["signature"] == (
-        "wms|emb:wordllama-256@64b47a2d|oov:drop|weights:count|stop:english|case:lower|numbers:keep|lang:en|"
-        f"dist:euclidean|norm:no|temp:auto|refs:max|v:{VERSION}"
+        "wms|emb:wordllama-256@64b47a2d|oov:drop|weights:count|stop:english-0.1|case:lower|words:all-0.4|lang:en|"
+        f"dist:cosine|norm:no|temp:auto|refs:max|v:{VERSION}"
     )
 
 
@@ -208,17 +231,24 @@ def test_masses_are_counts_times_inverse_document_frequencies_or_equal() -> None
 
 def test_options_of_reading_decide_what_is_a_unit(tiny_bert: Any) -> None:
     text = "The dog sat on the cat. A cat is red."
-    assert weights_of(movers.wms, text) == pytest.approx({"dog": 0.2, "sat": 0.2, "cat": 0.4, "red": 0.2})
+    drop: dict[str, Any] = {"stopwords": "drop"}
+    assert weights_of(movers.wms, text, **drop) == pytest.approx({"dog": 0.2, "sat": 0.2, "cat": 0.4, "red": 0.2})
     # With context, each word is its own type.
-    assert weights_of(movers.wms, text, model=tiny_bert) == pytest.approx(
+    assert weights_of(movers.wms, text, model=tiny_bert, **drop) == pytest.approx(
         dict.fromkeys(["dog", "sat", "cat", "red"], 0.2)
     )
+    assert weights_of(movers.wms, "The cat on a mat") == pytest.approx(
+        {"cat": 1 / 2.3, "mat": 1 / 2.3} | dict.fromkeys(["the", "on", "a"], 0.1 / 2.3)
+    )
+    assert weights_of(movers.wms, "a cat, a mat, a", weights="uniform") == pytest.approx(
+        {"a": 0.1 / 2.1, "cat": 1 / 2.1, "mat": 1 / 2.1}
+    )
     words = "old bank sold red boats twice rained heavily".split()
-    assert list(weights_of(movers.wms, A, keep_numbers=False)) == words
+    assert list(weights_of(movers.wms, A, alphabetic=True, **drop)) == words
     assert "Boats" in weights_of(movers.wms, A, lowercase=False)
     assert {"3", "1998"} <= set(weights_of(movers.wms, A))
-    assert {"the", "was"} <= set(weights_of(movers.wms, A, stopwords=None))
-    assert "bank" not in weights_of(movers.wms, A, stopwords=["Bank"])
+    assert weights_of(movers.wms, A, stopwords=None)["was"] == weights_of(movers.wms, A, stopwords=None)["sold"]
+    assert weights_of(movers.wms, "Bank sold", stopwords=["Bank"])["bank"] == pytest.approx(0.1 / 1.1)
     assert "bank's" in weights_of(movers.wms, A, lang="fr")
     assert len(weights_of(movers.sms, A)) == 3
 
@@ -258,17 +288,19 @@ def plain_word_vector(pair: Any, passage: str, word: str, layers: slice = slice(
     ("layer", "layers"), [("mean", slice(None)), ("last", slice(-1, None)), (2, slice(2, 3))], ids=str
 )
 def test_contextual_words_are_means_of_layers_and_subwords(tiny_bert: Any, layer: Any, layers: slice) -> None:
+    options: dict[str, Any] = {"stopwords": "drop", "distance": "euclidean", "layer": layer}
     x = plain_word_vector(tiny_bert, "It is Heavy.", "heavy", layers)  # cut into letters by this tokenizer
     ys = [plain_word_vector(tiny_bert, "The cat sat.", word, layers) for word in ("cat", "sat")]
     expected = sum(float(np.linalg.norm(x - y)) for y in ys) / 2
-    distances = movers.wms(["It is Heavy."], ["The cat sat."], model=tiny_bert, layer=layer)["distances"]
+    distances = movers.wms(["It is Heavy."], ["The cat sat."], model=tiny_bert, **options)["distances"]
     assert distances == pytest.approx([expected], rel=1e-4)
 
 
 @pytest.mark.parametrize(("context", "passage"), [("text", "It is heavy. Boxes sold."), ("sentence", "Boxes sold.")])
 def test_the_context_is_the_sentence_or_the_text(tiny_bert: Any, context: str, passage: str) -> None:
     text = "It is heavy. Boxes sold."
-    (alignment,) = movers.wms([text], ["cat"], model=tiny_bert, context=context, return_alignment=True)["alignments"][0]
+    options: dict[str, Any] = {"distance": "euclidean", "context": context, "return_alignment": True}
+    (alignment,) = movers.wms([text], ["cat"], model=tiny_bert, **options)["alignments"][0]
     number = [unit["text"] for unit in alignment["prediction"]].index("boxes")
     cost = next(move["cost"] for move in alignment["flows"] if move["i"] == number)
     x, y = plain_word_vector(tiny_bert, passage, "boxes"), plain_word_vector(tiny_bert, "cat", "cat")

@@ -25,9 +25,9 @@ CLARK: dict[str, list[object]] = {
     "preset": ["paper"],
     "truncation": ["cut"],
     "window": [10],
-    "stopwords": [None, ["bank"]],
+    "stopwords": ["drop", None, ["bank"]],
     "lowercase": [False],
-    "keep_numbers": [False],
+    "alphabetic": [True],
     "temperature": [1],
     "oov": ["zero", "match"],
     "lang": ["fr"],
@@ -39,7 +39,7 @@ CLARK: dict[str, list[object]] = {
 TOKENS = {name: CLARK[name] for name in ("model", "idf", "multi_ref", "rescale", "truncation", "window")}
 BERT = TOKENS | {"layer": [3, "mean"], "alignment": ["greedy"], "greedy_special": [False], "preset": []}
 VALUES: dict[str, dict[str, list[object]]] = {
-    "wms": CLARK | {"weights": ["uniform", "norm"]},
+    "wms": CLARK | {"weights": ["uniform", "norm"], "distance": ["euclidean"], "normalize": []},
     "sms": CLARK | {"sentence_weights": ["uniform"], "sentence_encoder": ["tiny"]},
     "swms": CLARK | {"weights": ["uniform", "norm"], "sentence_weights": ["uniform"]},
     "moverscore": TOKENS
@@ -130,14 +130,18 @@ def test_evaluates_names_are_translated_and_contradictions_are_errors() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("wms", {"stop_words": None}, r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: ba"),
-        ("wms", {"n_gram": 2}, "unknown option 'n_gram'.*valid options: batch_size, context, .*, window, workers$"),
+        ("wms", {"stop_words": None}, r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: al"),
+        ("wms", {"n_gram": 2}, "unknown option 'n_gram'.*valid options: alphabetic, batch_size, .*, window, workers$"),
         ("wms", {"weights": "tf"}, "weights: expected one of 'count', 'uniform', 'idf', 'norm', None, but got 'tf'"),
         ("wms", {"layer": "best"}, "layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number"),
         ("wms", {"normalize": None}, "normalize: expected one of True, False, but got None"),
         ("wms", {"threads": 0}, "threads: expected a whole number above zero, but got 0"),
         ("wms", {"lang": "english"}, "lang: expected a language code such as 'en' or 'pt-BR', but got 'english'"),
-        ("wms", {"stopwords": "german"}, "stopwords: expected 'auto', 'english', None or a list of words, but got 'g"),
+        (
+            "wms",
+            {"stopwords": "german"},
+            "stopwords: expected 'auto', 'drop', 'english', None or a list of words, but got",
+        ),
         ("wms", {"idf": (IdfTable({}, 1), IdfTable({}, 2))}, "idf: expected one table for both sides, but got 2"),
         ("wms", {"idf": IdfTable({1: 1}, 1, "tokens", "x")}, "idf: expected a table of words, but got one of tok"),
         ("wms", {"preset": "novel"}, "preset: expected one of 'paper', None, but got 'novel'"),

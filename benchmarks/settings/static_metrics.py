@@ -1,0 +1,91 @@
+"""How much do stop words and the surface of numbers count? ``python benchmarks/settings/static_metrics.py``.
+
+Scores the judged sets with `wms`, `sms` and `swms` for several masses of a stop word and several lengths of the
+direction that marks a number, and chooses each leaving one set out: the value that is best in the mean over the other
+sets is judged on the set left out. Needs MOVERS_DATA and ``make data``; every finished row is kept in ``results.csv``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))
+
+from common import judged, read_results, save_results  # noqa: E402
+
+import movers  # noqa: E402
+from movers.agreement import correlation  # noqa: E402
+from movers.scores import clark, words  # noqa: E402
+
+# Name → file, human score, coefficient, group over which correlations are averaged.
+SETS = {
+    "Chaganty": ("chaganty18_cnndm", "overall", "spearman", None),
+    "WMT17": ("wmt17_seg_da_to_en", "da_z", "pearson", "lp"),
+    "WebNLG": ("webnlg2020_en", "correctness", "spearman", None),
+    "SummEval": ("summeval", "relevance", "spearman", "doc"),
+    "BAGEL": ("bagel", "informativeness", "spearman", None),
+    "SQuALITY": ("squality_human_eval", "overall", "spearman", None),
+    "STS-B": ("stsb", "similarity", "spearman", None),
+}
+MASSES, LENGTHS = (0.0, 0.05, 0.1, 0.15, 0.2), (0.0, 0.3, 0.4, 0.5)
+DEFAULT = clark.STOP_MASS, words.SURFACE
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    file, human, _, _ = SETS[name]
+    rows = [row for row in judged(file) if row["scores"].get(human) is not None and row["references"]]
+    if name == "Chaganty":
+        rows = [row for row in rows if not row["is_reference"]]
+    return [row for row in rows if row.get("split") in (None, "test")] if name == "STS-B" else rows
+
+
+def agreement(metric: str, name: str, **options: object) -> float:
+    """Correlation of a metric with people on one set, as in the tables of benchmarks/agreement."""
+    _, human, coefficient, group = SETS[name]
+    rows = rows_of(name)
+    scores = getattr(movers, metric)([row["candidate"] for row in rows], [row["references"] for row in rows], **options)
+    groups: dict[Any, list[int]] = {}
+    for number, row in enumerate(rows):
+        groups.setdefault(row[group] if group else None, []).append(number)
+    values = [
+        correlation([scores["scores"][n] for n in own], [rows[n]["scores"][human] for n in own], coefficient)
+        for own in groups.values()
+    ]
+    return statistics.mean(abs(value) if group == "lp" else value for value in values if value is not None)
+
+
+def measure(metric: str, mass: float, length: float, options: dict[str, object]) -> dict[str, float]:
+    clark.STOP_MASS, clark.SURFACE, words.SURFACE = mass, length, length  # in a process of its own
+    return {name: agreement(metric, name, **options) for name in SETS}
+
+
+def main() -> None:
+    settings = [(metric, mass, DEFAULT[1], {}) for metric in ("wms", "sms", "swms") for mass in MASSES]
+    settings += [(metric, DEFAULT[0], length, {}) for metric in ("wms", "sms", "swms") for length in LENGTHS]
+    settings += [(metric, *DEFAULT, {"preset": "paper"}) for metric in ("wms", "sms", "swms")]
+    settings += [("wms", *DEFAULT, {"distance": "euclidean"}), ("sms", *DEFAULT, {"distance": "cosine"})]
+    tables: dict[str, dict[str, str]] = read_results(HERE).get("stop words and numbers", {})
+    for setting in dict.fromkeys((m, a, b, tuple(o.items())) for m, a, b, o in settings):
+        metric, mass, length, options = setting
+        row = ", ".join(
+            [metric, *(f"{k}={v}" for k, v in options)]
+            + ([f"stop {mass:g}, surface {length:g}"] if not options else [])
+        )
+        if row in tables:
+            continue
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            values = pool.apply(measure, (metric, mass, length, dict(options)))
+        cells = {name: f"{value:.3f}" for name, value in values.items()} | {
+            "mean": f"{statistics.mean(values.values()):.3f}"
+        }
+        save_results(HERE, "stop words and numbers", {row: cells})
+        print(row, cells, flush=True)
+
+
+if __name__ == "__main__":
+    main()
