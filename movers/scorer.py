@@ -113,6 +113,14 @@ class Scorer:
                 metrics[label] = replace(metric, encoding=replace(metric.encoding, extra=tuple(dict.fromkeys(layers))))
         return metrics
 
+    def _follow_training(self) -> None:
+        """Build the metrics again if the weights of a model that the caller holds have changed."""
+        for label, metric in self.metrics.items():
+            held = [getattr(metric, name, None) for name in ("encoder", "sentence_encoder")]
+            if _objects(self.options[label]) and not all(getattr(encoder, "is_current", True) for encoder in held):
+                self.metrics = self._build(())
+                return
+
     def prepare(self, rows: Iterable[Row]) -> Scorer:
         """A scorer whose IDF tables are built from these rows, which are iterated more than once."""
         if not self.needs_corpus:
@@ -128,11 +136,9 @@ class Scorer:
     def __getstate__(self) -> dict[str, object]:
         """Names, options and IDF tables: the process that receives them loads the models."""
         for label, options in self.options.items():
-            for name in ("model", "sentence_encoder"):
-                model = getattr(options, name, None)
-                if not isinstance(model, str | os.PathLike | None):
-                    expected = "a name or path, from which every process loads it"
-                    raise InputError(f"{label}: {name}: expected {expected}, but got {type(model).__name__}")
+            for name, model in _objects(options).items():
+                expected = "a name or path, from which every process loads it"
+                raise InputError(f"{label}: {name}: expected {expected}, but got {type(model).__name__}")
         return {"specs": self.specs, "options": self.options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -159,6 +165,7 @@ class Scorer:
         Scores of a section (`SECTION` rows) do not depend on earlier sections, not even in the last digit, so that a
         run that was stopped can be continued at the beginning of a section, `first_row`.
         """
+        self._follow_training()
         name, progress = ", ".join(self.specs), self._run.progress
         unknown = dict.fromkeys(self.metrics, 0)
         count = 0
@@ -239,6 +246,12 @@ class Scorer:
         """Label → result dict, from the examples of all rows."""
         pairs = zip(self.metrics.items(), zip(*examples, strict=True), strict=True)
         return {label: collect(metric, column) for (label, metric), column in pairs}
+
+
+def _objects(options: MetricOptions) -> dict[str, object]:
+    """Models that are given as objects, not by name."""
+    models = {name: getattr(options, name, None) for name in ("model", "sentence_encoder")}
+    return {name: model for name, model in models.items() if not isinstance(model, str | os.PathLike | None)}
 
 
 class _Column:

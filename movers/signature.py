@@ -11,20 +11,20 @@ __all__ = ["read_signature", "short_digest", "signature"]
 
 
 def short_digest(data: bytes | str) -> str:
-    """First eight hexadecimal digits of the SHA-256 of `data`.
+    """First sixteen hexadecimal digits of the SHA-256 of `data`: of eight, equal ones are found in a second.
 
     >>> short_digest("movers")
-    '0d7129b0'
+    '0d7129b097701cca'
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    return hashlib.sha256(raw).hexdigest()[:8]
+    return hashlib.sha256(raw).hexdigest()[:16]
 
 
 def signature(metric: str, fields: Mapping[str, object]) -> str:
     """`metric|key:value|…|v:version`, with None written as `none` and booleans as `yes` and `no`.
 
-    >>> signature("wms", {"emb": "wordllama-256@64b47a2d", "stop": None, "norm": False})
-    'wms|emb:wordllama-256@64b47a2d|stop:none|norm:no|v:0.2.0'
+    >>> signature("wms", {"emb": "wordllama-256@64b47a2dc493cb8e", "stop": None, "norm": False})
+    'wms|emb:wordllama-256@64b47a2dc493cb8e|stop:none|norm:no|v:0.2.0'
     """
     return "|".join([metric, *(f"{key}:{_plain(value)}" for key, value in fields.items()), f"v:{VERSION}"])
 
@@ -32,8 +32,8 @@ def signature(metric: str, fields: Mapping[str, object]) -> str:
 def read_signature(line: str) -> dict[str, str]:
     """Parse a signature into its fields; the name of the metric is under `metric`.
 
-    >>> read_signature("wms|emb:wordllama-256@64b47a2d|v:0.1.0")
-    {'metric': 'wms', 'emb': 'wordllama-256@64b47a2d', 'v': '0.1.0'}
+    >>> read_signature("wms|emb:wordllama-256@64b47a2dc493cb8e|v:0.1.0")
+    {'metric': 'wms', 'emb': 'wordllama-256@64b47a2dc493cb8e', 'v': '0.1.0'}
     """
     metric, *fields = line.split("|")
     return {"metric": metric, **dict(field.split(":", 1) for field in fields)}

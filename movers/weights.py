@@ -48,6 +48,8 @@ class IdfTable:
     tokenizer: str | None = None
 
     def __post_init__(self) -> None:
+        if type(self.documents) is not int or self.documents < 1:
+            raise InputError(f"IdfTable: expected a number of documents above zero, but got {self.documents!r}")
         if not all(0 <= count <= self.documents for count in self.frequencies.values()):
             raise InputError(f"IdfTable: expected each key in 0 to {self.documents} documents")
 

@@ -183,12 +183,12 @@ def test_a_warning_comes_once_for_each_metric(vector_file: Callable[..., Path]) 
         (lambda: reward("wms", idf="corpus"), "'corpus' would change it with every batch"),
         (lambda: reward("sms", temperature=0), "temperature: expected 'auto' or a number above zero, but got 0"),
         (lambda: reward("moverscore", transform="log"), "transform: expected None"),
-        (lambda: reward("moverscore", rescale="none.json").score(["a"], ["b"]), "rescale: no such file"),
+        (lambda: reward("moverscore", rescale="none.json").score(["rain"], ["snow"]), "rescale: no such file"),
         (lambda: reward({"wms": -1.0}), "weights above zero"),
         (lambda: reward({"wms": "x"}), "weights above zero, but got {'wms': 'x'}"),  # type: ignore[dict-item]
-        (lambda: reward("sms", aspect="fluency").score(["a"], ["b"]), "sms: aspect: expected one of None, but got"),
+        (lambda: reward("sms", aspect="fluency").score(["rain"], ["snow"]), "sms: aspect: expected one of None, but got"),
         (
-            lambda: reward(QUALITY, aspect="beauty").score(["a"], sources=["b"]),
+            lambda: reward(QUALITY, aspect="beauty").score(["rain"], sources=["snow"]),
             "aspect: expected one of None, 'faithfulness', 'coverage', 'fluency', but got 'beauty'",
         ),
         (lambda: reward(QUALITY).score(["a"], ["b"]), "source: expected one entry per completion, 1, but got NoneType"),

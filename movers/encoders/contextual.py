@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import check_vectors
+from movers.encoders.wheels import MINILM, MPNET
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
 from movers.errors import InputError, TextError
+from movers.texts import split_pieces, token_spans
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +36,8 @@ Vectors = NDArray[np.float32]
 
 # Window of sentence vectors, for models trained on shorter inputs than their positions allow.
 _SENTENCE_WINDOW = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
+_ACCENTS = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Cyrillic}]\p{M}*)\p{M}")
+_VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]")
 
 
 class Tokens(NamedTuple):
@@ -40,7 +46,7 @@ class Tokens(NamedTuple):
     ids: NDArray[np.int64]
     starts: NDArray[np.int64]  # character offsets in the text; 0 for special tokens
     ends: NDArray[np.int64]
-    words: NDArray[np.int64]  # index of the word that a token belongs to; −1 for special tokens
+    words: NDArray[np.int64]  # number of the word that a token belongs to; −1 for special tokens
     special: NDArray[np.bool_]
     unknown: NDArray[np.bool_]  # missing from the vocabulary
 
@@ -65,7 +71,7 @@ class ContextualEncoder:
         config = model.config
         self.model = model.get_encoder() if getattr(config, "is_encoder_decoder", False) else model
         self.objects, self.name, self.digest, self.cache = (model, tokenizer), name, digest, cache
-        self.identity = f"{name}@{digest[:8]}"
+        self.identity = f"{name}@{digest[:16]}"
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise InputError(f"model: {name}: expected a fast tokenizer, but got {type(tokenizer).__name__}")
@@ -90,6 +96,9 @@ class ContextualEncoder:
         self.states = int(layers) + 1 if layers else 0
         self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))  # in a shared cache
         self._lock = threading.Lock()
+        self._norms = self._weight_norms()
+        self._alone = False  # one text per forward pass
+        self._alone = digest not in (MINILM.sha256, MPNET) and self._depends_on_batch()
 
     @property
     def device(self) -> torch.device:
@@ -99,6 +108,32 @@ class ContextualEncoder:
     def dtype(self) -> str:
         """Precision of the model, for signatures."""
         return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the weights are still those of the digest: a caller may train the model."""
+        return self._norms == self._weight_norms()
+
+    def _weight_norms(self) -> list[float]:
+        import torch
+
+        return [float(torch.linalg.vector_norm(value.float())) for value in self.objects[0].state_dict().values()]
+
+    def _depends_on_batch(self) -> bool:
+        """Whether vectors depend on the other texts of a batch, as where pooling or convolution reads the padding."""
+        texts = ["a", "a b c d e f g h"]
+        documents, last = self.tokenize(texts), [Aggregation("last")]
+        try:
+            runs = [dict(self._forward(texts, documents, last, self.max_window, size)) for size in (2, 1, 1)]
+        except InputError:
+            raise
+        except (IndexError, RuntimeError, TypeError) as error:
+            raise InputError(f"model: {self.name}: cannot encode {texts[0]!r} alone: {error}") from error
+        together, alone, again = (np.concatenate([run[0][0], run[1][0]]) for run in runs)
+        tolerance = (1e-4 if self.dtype == "float32" else 0.05) * np.abs(alone).max()
+        if np.abs(alone - again).max() > tolerance:
+            raise InputError(f"model: {self.name}: expected equal vectors whenever a text is encoded")
+        return bool(np.abs(alone - together).max() > tolerance)
 
     def window_for(self, window: int | None) -> int:
         """The window to use, with room for at least two tokens besides the special ones."""
@@ -111,14 +146,38 @@ class ContextualEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text, special ones included, without truncation."""
         documents = []
-        for encoding in self._tokenizer.encode_batch(list(texts)):
+        for text, encoding in zip(texts, self._tokenizer.encode_batch(list(texts)), strict=True):
             ids = np.array(encoding.ids, dtype=np.int64)
             starts, ends = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T
             words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
             special = np.array(encoding.special_tokens_mask, dtype=bool)
             unknown = np.isin(ids, self._unknown) & ~special
-            documents.append(Tokens(ids, starts, ends, words, special, unknown))
+            tokens = Tokens(ids, starts, ends, words, special, unknown)
+            if self._tokenizer.normalizer is not None and not text.isascii():
+                tokens = self._restore_deleted(text, tokens)
+            documents.append(tokens._replace(words=_word_numbers(text, tokens)))
         return documents
+
+    def _restore_deleted(self, text: str, tokens: Tokens) -> Tokens:
+        """Tokens with one unknown token for each word of which the tokenizer's normaliser deletes visible characters.
+
+        Accents of Latin, Greek and Cyrillic letters may be deleted: that is the model's own reading of the word.
+        """
+        lost = {
+            word
+            for word in {span[0] for span in token_spans(text)}
+            if _visible_count(self._tokenizer.normalizer.normalize_str(word)) < _visible_count(word)
+        }
+        for word, start, end in token_spans(text) if lost else []:
+            if word not in lost:
+                continue
+            inside = np.flatnonzero((tokens.starts < end) & (tokens.ends > start) & ~tokens.special)
+            begin, end = min([start, *tokens.starts[inside]]), max([end, *tokens.ends[inside]])
+            place = np.count_nonzero(tokens.ends[: len(tokens.ids) - self._after] <= begin)
+            values = (self._unknown or [self._pad])[0], begin, end, -1, False, True
+            columns = zip(tokens, values, strict=True)
+            tokens = Tokens._make(np.insert(np.delete(column, inside), place, value) for column, value in columns)
+        return tokens
 
     def count_pieces(self, words: Sequence[str]) -> int:
         """Number of subwords of the words, without special tokens."""
@@ -178,7 +237,7 @@ class ContextualEncoder:
         windows_left = Counter(window.text for window in windows)
         matrices: dict[int, list[Vectors]] = {}
         budget = 1024 if self.device.type == "cpu" else 32768  # more tokens would not fit into the CPU cache
-        for batch in batches(windows, frame, budget, batch_size):
+        for batch in batches(windows, frame, budget, 1 if self._alone else batch_size):
             for window, parts in zip(batch, self._run(batch, documents, wanted), strict=True):
                 index, tokens = window.text, documents[window.text]
                 total = len(tokens.ids)
@@ -229,7 +288,8 @@ class ContextualEncoder:
             row[:length] = np.r_[ids[:before], body, ids[len(ids) - after :]]
         mask = np.arange(padded.shape[1]) < lengths[:, None]
         hidden = any(kind.kind != "last" for kind in wanted)
-        with torch.inference_mode(), self._lock:
+        # Outside of a surrounding autocast: the precision is that of the weights, which the signature names.
+        with torch.inference_mode(), torch.autocast(self.device.type, enabled=False), self._lock:
             training = [module for module in self.model.modules() if module.training]
             attention, inputs = torch.from_numpy(mask).to(self.device), torch.from_numpy(padded).to(self.device)
             try:
@@ -242,12 +302,40 @@ class ContextualEncoder:
             vectors = []
             for kind in wanted:
                 states = (output.last_hidden_state,) if kind.kind == "last" else output.hidden_states
-                layers = [states[number].flatten(0, 1).float() for number in kind.needed(len(states))]
+                chosen = [states[number] for number in kind.needed(len(states))]
+                if any(state.shape[:2] != inputs.shape for state in chosen):
+                    raise InputError(f"model: {self.name}: layer: {kind} needs layers with one vector per token")
+                layers = [state.flatten(0, 1).float() for state in chosen]
                 # Padding takes part until here: choosing once is cheaper.
                 vectors.append(kind.combine(layers).index_select(0, places).cpu().numpy())
         ends = np.cumsum(lengths)
         for begin, end in zip(ends - lengths, ends, strict=True):
             yield [part[begin:end] for part in vectors]
+
+
+def _visible_count(text: str) -> int:
+    """Number of visible characters in a form that does not depend on composition, case or accents."""
+    return len(_VISIBLE.findall(_ACCENTS.sub("", unicodedata.normalize("NFKD", text))))
+
+
+def _word_numbers(text: str, tokens: Tokens) -> NDArray[np.int64]:
+    """Number of the word that each token belongs to, −1 for special tokens.
+
+    A word begins where the tokenizer's does and at every Unicode word boundary: to some tokenizers a text without
+    spaces, or any text, is one word. White space continues a word.
+    """
+    begins = np.cumsum([0, *map(len, split_pieces(text))])
+    surfaces = [text[start:end] for start, end in zip(tokens.starts, tokens.ends, strict=True)]
+    blanks = [len(surface) - len(surface.lstrip()) for surface in surfaces]
+    first = np.searchsorted(begins, tokens.starts + blanks, side="right")  # boundaries up to the token's first letter
+    last = np.searchsorted(begins, tokens.ends - 1, side="right")
+    numbers, number, before = [], -1, (-1, -1)
+    for *places, word, special, surface in zip(first, last, tokens.words, tokens.special, surfaces, strict=True):
+        if not special and surface.strip():
+            number += places[0] > before[0] or word != before[1]
+            before = places[1], word
+        numbers.append(-1 if special else number)
+    return np.array(numbers, dtype=np.int64)
 
 
 def _tell_unknown_apart(text: str, tokens: Tokens, vectors: Vectors) -> None:

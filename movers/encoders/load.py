@@ -32,8 +32,9 @@ Encoder: TypeAlias = StaticEncoder | ContextualEncoder
 
 _VECTOR_SUFFIXES = (".txt", ".vec", ".bin", ".w2v", ".gz", ".model")
 #: Files that determine the vectors of a transformer.
-MODEL_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt",
-               "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "*.model")  # fmt: skip
+MODEL_FILES = ("*.safetensors", "*.bin", "*.index.json", "config.json", "adapter_config.json", "tokenizer.json",
+               "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
+               "merges.txt", "*.model")  # fmt: skip
 
 _loading = threading.Lock()
 
@@ -62,7 +63,9 @@ def load_encoder(
         static = load_static(name)
         with _loading:
             return static or _load_contextual(*_find_weights(name), find_device(device), dtype, trusted)
-    if isinstance(model, StaticEncoder | ContextualEncoder):
+    if isinstance(model, ContextualEncoder):
+        return model if model.is_current else _from_objects(model.objects)
+    if isinstance(model, StaticEncoder):
         return model
     expected = "a name, a path, a (model, tokenizer) pair or an encoder (with identity, dimension and vectors)"
     raise InputError(f"model: expected {expected}, but got {type(model).__name__}")
@@ -127,18 +130,20 @@ def _load_contextual(
     reached = is_folder or hub_answers()
     # If the Hub is unreachable, use only downloaded files; requests would be retried for minutes.
     options: dict[str, Any] = {"trust_remote_code": trusted, "local_files_only": not reached}
+    part = "config.json or tokenizer.json"
     try:
         # Weights missing from a checkpoint (such as an unused pooler) are initialised with a fixed seed, without
         # changing the random state of a surrounding training loop.
         with quiet(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+            part = "config.json or model.safetensors"
             options |= {"dtype": getattr(torch, dtype), "weights_only": True}
             model = transformers.AutoModel.from_pretrained(source, **options)
     except UnpicklingError:
         raise InputError(f"model: {source!r}: expected weights, but got code, which is not run") from None
-    except (OSError, ValueError) as error:  # a folder without a tokenizer is a ValueError
-        reason = " ".join(str(error).split())[:200] if reached else "the Hub cannot be reached"
+    except Exception as error:  # of many classes where a file is missing or damaged
+        reason = f"{part}: {' '.join(str(error).split())[:200]}" if reached else "the Hub cannot be reached"
         problem = "expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id"
         if is_folder:
             problem = "expected the folder of a transformers model (config.json, weights, tokenizer)"
@@ -162,7 +167,7 @@ def find_device(device: str | None) -> str:
     if device is None or device == "auto":  # None in evaluate's bertscore
         return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        torch.empty(0, device=device)
+        torch.zeros(1, device=device).cpu()  # "meta" holds no numbers
     except (RuntimeError, AssertionError):
         raise InputError(f"device: {device!r} is not available here; use 'cpu' or 'auto'") from None
     return device

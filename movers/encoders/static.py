@@ -29,7 +29,7 @@ Vectors = NDArray[np.float32]
 class StaticEncoder(Protocol):
     """Maps words to vectors."""
 
-    identity: str  # name, dimensions and digest, for signatures: `wordllama-256@64b47a2d`
+    identity: str  # name, dimensions and digest, for signatures: `wordllama-256@64b47a2dc493cb8e`
     dimension: int
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
@@ -73,7 +73,7 @@ class WordLlama:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.dimension = self._table.shape[1]
-        self.identity = f"wordllama-{self.dimension}@{WORDLLAMA_WEIGHTS.sha256[:8]}"
+        self.identity = f"wordllama-{self.dimension}@{WORDLLAMA_WEIGHTS.sha256[:16]}"
 
     def vectors(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         ids = self._pieces(words)
@@ -114,7 +114,7 @@ class VectorFile:
         self._table = np.memmap(folder / "vectors.f32", np.float32, "r").reshape(len(words), -1)
         self.dimension = self._table.shape[1]
         name = re.sub(r"(\.(txt|vec|bin|w2v|gz|model))+$", "", source.name)
-        self.identity = f"{name}-{self.dimension}@{(folder / 'sha256').read_text()[:8]}"
+        self.identity = f"{name}-{self.dimension}@{(folder / 'sha256').read_text()[:16]}"
 
     def _convert(self, folder: Path) -> Path:
         words: dict[str, None] = {}
@@ -213,7 +213,7 @@ class SpacyVectors:
             raise InputError(f"model: {name!r} has no word vectors; take a spaCy pipeline that ends in _md or _lg")
         total = hashlib.sha256(np.ascontiguousarray(vectors.data).tobytes())
         total.update(json.dumps([vectors.mode, sorted(vectors.key2row.items())]).encode())  # word → row
-        meta, digest = pipeline.meta, total.hexdigest()[:8]
+        meta, digest = pipeline.meta, total.hexdigest()[:16]
         self.identity = f"{meta['lang']}_{meta['name']}-{meta['version']}-{self.dimension}@{digest}"
         self._lock = threading.Lock()
 

@@ -198,7 +198,7 @@ def load_lm(name: str, device: str | None = "auto", dtype: str = "float32") -> L
             model, tokenizer = _load_objects(folder, getattr(torch, dtype))
             digest = digest or getattr(model.config, "_commit_hash", None) or object_digest(model, tokenizer)
             short = name.rstrip("/").rsplit("/", 1)[-1]
-            _loaded[key] = LanguageModel(model.to(place).eval(), tokenizer, f"{short}@{digest[:8]}")
+            _loaded[key] = LanguageModel(model.to(place).eval(), tokenizer, f"{short}@{digest[:16]}")
         return _loaded[key]
 
 

@@ -84,7 +84,7 @@ class QualityModel:
 
     @property
     def identity(self) -> str:
-        return f"{self.name}@{self.digest[:8]}"
+        return f"{self.name}@{self.digest[:16]}"
 
 
 def save_model(folder: Path, module: Module, config: ModelConfig, record: TrainingRecord) -> QualityModel:

@@ -42,7 +42,15 @@ from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
 from movers.scores.words import SURFACE, ContextualReader, StaticReader, Words
 from movers.signature import signature
-from movers.texts import STOP_MASS, WordRules, check_language, name_stop_words, stop_words, warn_about_script
+from movers.texts import (
+    STOP_MASS,
+    WordRules,
+    check_language,
+    main_language,
+    name_stop_words,
+    stop_words,
+    warn_about_script,
+)
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
 
@@ -221,7 +229,7 @@ class ClarkOptions(PairOptions):
             )
         if isinstance(self.idf, tuple | list):
             raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
-        return replace(self, layer=layer)
+        return replace(self, layer=layer, lang=main_language(self.lang))
 
     def rules(self) -> WordRules:
         return WordRules(
@@ -379,7 +387,9 @@ class MoverSimilarity(TransportMetric):
                 )
             sentences = loaded
         if cls.sentences:
-            fields["sentvec"] = "mean" if sentences is None else f"{sentences.identity}-{sentences.dtype}"
+            fields["sentvec"] = "mean"
+        if sentences is not None:
+            fields["sentvec"] = f"{sentences.identity}-{sentences.dtype}-{sentences.sentence_window}"
         fields |= options.fields()
         if tables:
             fields["idf"] = tables[0].digest

@@ -80,8 +80,9 @@ class TokenText(NamedTuple):
         """Place → why the filters drop that token."""
         reasons: dict[int, str] = {}
         if filters.drop_subwords:
-            follows = (self.tokens.words[1:] == self.tokens.words[:-1]) & ~self.tokens.special[1:]
-            reasons = dict.fromkeys((np.flatnonzero(follows) + 1).tolist(), "subword")
+            before = np.r_[-1, np.maximum.accumulate(self.tokens.words)[:-1]]
+            follows = (self.tokens.words <= before) & ~self.tokens.special
+            reasons = dict.fromkeys(np.flatnonzero(follows).tolist(), "subword")
         if filters.punctuation is not False or filters.stopwords:
             for place in np.flatnonzero(~self.tokens.special).tolist():
                 if place not in reasons and (reason := self._reason(place, filters)):

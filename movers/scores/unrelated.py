@@ -16,6 +16,7 @@ from functools import lru_cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from movers.errors import InputError
 from movers.scores.engine import score_block
@@ -25,7 +26,6 @@ from movers.signature import read_signature
 __all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
 
 BASELINE_FORMAT = "movers-baseline-2"
-_PARTS = ("precision", "recall", "f1")
 _FREE = ("idf", "refs", "baseline")  # signature fields in which a baseline may differ from the call that uses it
 _examples: dict[str, list[Example]] = {}  # by signature, which holds everything that changes a distance
 
@@ -83,7 +83,7 @@ def rescaled(metric: Metric) -> Metric:
     return replace(metric, baseline=baseline, signature=f"{head}|baseline:{label}|{version}")
 
 
-def _read_baseline(metric: Metric, file: Path) -> dict[str, float]:
+def _read_baseline(metric: Any, file: Path) -> dict[str, float]:
     """Read a baseline file, written by `movers baseline` for the same options or in the format of `bert-score`."""
     if not os.path.isfile(file):
         raise InputError(f"{metric.name}: rescale: no such file: {file}")
@@ -94,7 +94,7 @@ def _read_baseline(metric: Metric, file: Path) -> dict[str, float]:
         record = json.loads(text)
         if record["format"] != BASELINE_FORMAT:
             raise KeyError(record["format"])
-        baseline = {name: float(record[name]) for name in ("score", *_PARTS) if name in record}
+        baseline = {name: float(record[name]) for name in ("score", *metric.compare_empty(True).parts)}
         made_for = read_signature(record["signature"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         if isinstance(error, InputError):
