@@ -43,7 +43,7 @@ _CLITICS = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'d": "wou
 # Negations whose stem is not simply what precedes n't.
 _IRREGULAR = {"can't": "can", "won't": "will", "shan't": "shall"}
 #: Mass of a stop word where another word has 1; chosen by agreement with people (benchmarks/settings/RESULTS.md).
-STOP_MASS = 0.1
+STOP_MASS = 0.05
 
 
 def split_sentences(text: str, lang: str = "en") -> list[str]:

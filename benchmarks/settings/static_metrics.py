@@ -23,7 +23,7 @@ from movers.agreement import correlation  # noqa: E402
 from movers.scores import clark, words  # noqa: E402
 
 # Name → file, human score, coefficient, group over which correlations are averaged.
-SETS = {
+SETS: dict[str, tuple[str, str, Any, str | None]] = {
     "Chaganty": ("chaganty18_cnndm", "overall", "spearman", None),
     "WMT17": ("wmt17_seg_da_to_en", "da_z", "pearson", "lp"),
     "WebNLG": ("webnlg2020_en", "correctness", "spearman", None),
@@ -32,6 +32,7 @@ SETS = {
     "SQuALITY": ("squality_human_eval", "overall", "spearman", None),
     "STS-B": ("stsb", "similarity", "spearman", None),
 }
+METRICS = ("wms", "sms", "swms")
 MASSES, LENGTHS = (0.0, 0.05, 0.1, 0.15, 0.2), (0.0, 0.3, 0.4, 0.5)
 DEFAULT = clark.STOP_MASS, words.SURFACE
 
@@ -64,27 +65,46 @@ def measure(metric: str, mass: float, length: float, options: dict[str, object])
     return {name: agreement(metric, name, **options) for name in SETS}
 
 
+def choose(table: dict[str, dict[str, str]], values: tuple[float, ...], label: str) -> dict[str, dict[str, object]]:
+    """For each set, the value that the other sets choose, in the mean over the three metrics, and what it gives."""
+
+    def mean(value: float, names: list[str]) -> float:
+        return statistics.mean(float(table[f"{m}, {label.format(value)}"][name]) for m in METRICS for name in names)
+
+    rows: dict[str, dict[str, object]] = {}
+    for name in SETS:
+        best = max(values, key=lambda value: mean(value, [other for other in SETS if other != name]))
+        rows[name] = {"chosen by the others": best} | {
+            f"mean at {value:g}": f"{mean(value, [name]):.3f}" for value in values
+        }
+    every = list(SETS)
+    rows["all"] = {"chosen by the others": max(values, key=lambda value: mean(value, every))}
+    rows["all"] |= {f"mean at {value:g}": f"{mean(value, every):.4f}" for value in values}
+    return rows
+
+
 def main() -> None:
-    settings = [(metric, mass, DEFAULT[1], {}) for metric in ("wms", "sms", "swms") for mass in MASSES]
-    settings += [(metric, DEFAULT[0], length, {}) for metric in ("wms", "sms", "swms") for length in LENGTHS]
-    settings += [(metric, *DEFAULT, {"preset": "paper"}) for metric in ("wms", "sms", "swms")]
+    stop, length = DEFAULT
+    settings: list[tuple[str, float, float, dict[str, object]]] = []
+    for metric in METRICS:
+        settings += [(metric, mass, length, {}) for mass in MASSES] + [(metric, stop, other, {}) for other in LENGTHS]
+        settings += [(metric, stop, length, {"preset": "paper"})]
     settings += [("wms", *DEFAULT, {"distance": "euclidean"}), ("sms", *DEFAULT, {"distance": "cosine"})]
-    tables: dict[str, dict[str, str]] = read_results(HERE).get("stop words and numbers", {})
-    for setting in dict.fromkeys((m, a, b, tuple(o.items())) for m, a, b, o in settings):
-        metric, mass, length, options = setting
-        row = ", ".join(
-            [metric, *(f"{k}={v}" for k, v in options)]
-            + ([f"stop {mass:g}, surface {length:g}"] if not options else [])
-        )
-        if row in tables:
+    table = "stop words and numbers"
+    for metric, mass, surface, options in settings:
+        row = f"{metric}, stop words {mass:g}, numbers {surface:g}"
+        if options:
+            row = ", ".join([metric, *(f"{name}={value}" for name, value in options.items())])
+        if row in read_results(HERE).get(table, {}):
             continue
         with multiprocessing.get_context("fork").Pool(1) as pool:
-            values = pool.apply(measure, (metric, mass, length, dict(options)))
-        cells = {name: f"{value:.3f}" for name, value in values.items()} | {
-            "mean": f"{statistics.mean(values.values()):.3f}"
-        }
-        save_results(HERE, "stop words and numbers", {row: cells})
+            values = pool.apply(measure, (metric, mass, surface, options))
+        cells = {name: f"{value:.4f}" for name, value in values.items()}
+        save_results(HERE, table, {row: cells | {"mean": f"{statistics.mean(values.values()):.4f}"}})
         print(row, cells, flush=True)
+    found = read_results(HERE)[table]
+    save_results(HERE, "mass of a stop word", choose(found, MASSES, f"stop words {{:g}}, numbers {length:g}"))
+    save_results(HERE, "direction of a number", choose(found, LENGTHS, f"stop words {stop:g}, numbers {{:g}}"))
 
 
 if __name__ == "__main__":

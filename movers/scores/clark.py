@@ -181,7 +181,7 @@ class ClarkOptions(PairOptions):
 
     stopwords: object = option(
         "auto",
-        "words with a tenth of the mass of others: the list for `lang` (`auto`), or a list; `drop` drops the words of "
+        "words with a twentieth of the mass of others: the list for `lang` (`auto`), or a list; `drop` drops the words of "
         "the list for `lang`, as the paper does",
         values="'auto', 'drop', 'english', list of words or None",
     )

@@ -197,7 +197,7 @@ A = "The Old bank sold 3 red Boats, twice! The bank was red. It rained heavily o
 
 def test_a_signature_says_how_a_score_was_computed() -> None:
     assert movers.wms(TEXTS[:1], TEXTS[:1])["signature"] == (
-        "wms|emb:wordllama-256@64b47a2d|oov:drop|weights:count|stop:english-0.1|case:lower|words:all-0.4|lang:en|"
+        "wms|emb:wordllama-256@64b47a2d|oov:drop|weights:count|stop:english-0.05|case:lower|words:all-0.4|lang:en|"
         f"dist:cosine|norm:no|temp:auto|refs:max|v:{VERSION}"
     )
 
@@ -238,17 +238,17 @@ def test_options_of_reading_decide_what_is_a_unit(tiny_bert: Any) -> None:
         dict.fromkeys(["dog", "sat", "cat", "red"], 0.2)
     )
     assert weights_of(movers.wms, "The cat on a mat") == pytest.approx(
-        {"cat": 1 / 2.3, "mat": 1 / 2.3} | dict.fromkeys(["the", "on", "a"], 0.1 / 2.3)
+        {"cat": 1 / 2.15, "mat": 1 / 2.15} | dict.fromkeys(["the", "on", "a"], 0.05 / 2.15)
     )
     assert weights_of(movers.wms, "a cat, a mat, a", weights="uniform") == pytest.approx(
-        {"a": 0.1 / 2.1, "cat": 1 / 2.1, "mat": 1 / 2.1}
+        {"a": 0.05 / 2.05, "cat": 1 / 2.05, "mat": 1 / 2.05}
     )
     words = "old bank sold red boats twice rained heavily".split()
     assert list(weights_of(movers.wms, A, alphabetic=True, **drop)) == words
     assert "Boats" in weights_of(movers.wms, A, lowercase=False)
     assert {"3", "1998"} <= set(weights_of(movers.wms, A))
     assert weights_of(movers.wms, A, stopwords=None)["was"] == weights_of(movers.wms, A, stopwords=None)["sold"]
-    assert weights_of(movers.wms, "Bank sold", stopwords=["Bank"])["bank"] == pytest.approx(0.1 / 1.1)
+    assert weights_of(movers.wms, "Bank sold", stopwords=["Bank"])["bank"] == pytest.approx(0.05 / 1.05)
     assert "bank's" in weights_of(movers.wms, A, lang="fr")
     assert len(weights_of(movers.sms, A)) == 3
 
