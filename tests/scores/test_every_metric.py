@@ -99,6 +99,15 @@ def test_blank_texts_stop_words_and_unknown_words(name: str, model: str, tmp_pat
 
 
 @every_metric
+@pytest.mark.parametrize("options", [{}, {"preset": "paper"}, {"model": "wordllama"}, {"rescale": True}])
+def test_a_blank_prediction_never_scores_above_one_with_words(name: str, options: dict[str, Any]) -> None:
+    texts = [*unrelated_texts()[:8], "3", "!", "zzz qqq", "¡ñ!", "the"]
+    reference = "The magazine also hosts events for young cooks."
+    blank, *others = score(name, (["", *texts], [reference] * (1 + len(texts))), **options)["scores"]
+    assert min(others) >= blank and ("rescale" in options or blank == 0)
+
+
+@every_metric
 @pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
 def test_alignments_hold_every_word_at_its_place_or_say_why_it_was_dropped(name: str, model: str) -> None:
     text = "Unbelievably, the storm (3) hit.\nIt isn't over: Zürich naps"

@@ -81,7 +81,7 @@ def test_scores_follow_the_authors_formulas(variant: str, n: Any, idf: str | Non
         (x, a), (y, b) = (plain_bag(text, variant, size, table) for text, table in zip(pair, tables, strict=True))
         costs = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)
         distance = transport(a, b, costs if variant == "v1" else np.sqrt(costs))[1]
-        expected.append(1 - distance if variant == "v1" else 1 / (1 + distance))
+        expected.append(max(0, 1 - distance) if variant == "v1" else 1 / (1 + distance))
     assert np.std(expected) > 0.05
     options = {"preset": "paper"} if variant == "paper" else {"variant": variant, "idf": idf}
     assert scores(*TEXTS, n_gram=n, punctuation="ascii", **options) == pytest.approx(expected, abs=1e-5)
@@ -90,7 +90,7 @@ def test_scores_follow_the_authors_formulas(variant: str, n: Any, idf: str | Non
 def one_minus_emd(x: NDArray[Any], y: NDArray[Any]) -> float:
     x, y = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, y))
     costs = ((x[:, None] - y[None]) ** 2).sum(axis=-1)
-    return 1 - transport(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), costs)[1]
+    return max(0, 1 - transport(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), costs)[1])
 
 
 @pytest.mark.parametrize(("kind", "layers"), [("last", [-1]), (-2, [-2]), ("4+6", [4, 6]), ([0, 4, 6], [0, 4, 6])])
@@ -148,7 +148,7 @@ def test_filters_decide_what_is_a_unit(tiny_bert: Any) -> None:
 
 def test_similarities_and_distances_are_what_they_say() -> None:
     distances = moverscore(*FEW)["distances"]
-    assert scores(*FEW) == pytest.approx([1 - value for value in distances], abs=1e-9)
+    assert scores(*FEW) == pytest.approx([max(0, 1 - value) for value in distances], abs=1e-9)
     assert scores(*FEW, similarity="exp") == pytest.approx([math.exp(-value) for value in distances], abs=1e-9)
     assert scores(*FEW, similarity="inverse") == pytest.approx([1 / (1 + value) for value in distances], abs=1e-9)
     # On unit vectors the squared Euclidean distance is twice the cosine distance.
