@@ -22,7 +22,7 @@ from movers.scores.metric import Example, Metric
 from movers.scores.options import MetricOptions, RunSettings, option_rows
 from movers.scores.result import Result, collect
 from movers.threads import solver_pool
-from movers.weights import Corpus
+from movers.weights import CORPUS_TABLES, Corpus
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -88,7 +88,7 @@ class Scorer:
     @property
     def needs_corpus(self) -> bool:
         """Whether an IDF table is to be built from the texts of the call, so that `prepare` must see all rows first."""
-        return any(getattr(options, "idf", None) in ("corpus", "all") for options in self.options.values())
+        return any(getattr(options, "idf", None) in CORPUS_TABLES for options in self.options.values())
 
     @property
     def compared_with(self) -> tuple[str, ...]:

@@ -58,8 +58,9 @@ _KWARGS_DESCRIPTION = """
             cost.
         preset ('paper', 'translation', 'short', None; default None): sets several options at once; options given
             explicitly override it.
-        idf ('corpus', 'all', path, IdfTable, pair of them or None; default None): IDF table, or a pair for predictions
-            and references: `corpus` computes a pair from the texts of this call, `all` one table; implies IDF weights.
+        idf ('corpus', 'all', 'per-side', path, IdfTable, pair of them or None; default None): IDF table, or a pair for
+            predictions and references: `corpus` computes one from the references of this call, `all` one from all
+            texts, `per-side` a pair, as the authors' scripts do; implies IDF weights.
         multi_ref ('max', 'mean'; default 'mean'): how scores against several references are combined.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read in overlapping
             windows, rejected, or truncated and counted.

@@ -203,8 +203,6 @@ class ClarkOptions(PairOptions):
             raise InputError(
                 f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
             )
-        if isinstance(self.idf, tuple | list):
-            raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
         return replace(self, layer=layer)
 
     def rules(self) -> WordRules:

@@ -94,9 +94,9 @@ class MoverScoreOptions(TokenOptions):
     )
     idf: object = option(
         None,
-        "IDF table, or a pair for predictions and references: `corpus` computes a pair from the texts of this call, "
-        "`all` one table; implies IDF weights",
-        values="'corpus', 'all', path, IdfTable, pair of them or None",
+        "IDF table, or a pair for predictions and references: `corpus` computes one from the references of this call, "
+        "`all` one from all texts, `per-side` a pair, as the authors' scripts do; implies IDF weights",
+        values="'corpus', 'all', 'per-side', path, IdfTable, pair of them or None",
     )
     variant: Literal["v1", "v2"] = option(
         "v1", "the authors' first or second script: sets the defaults of `aggregation`, `distance` and `similarity`"
@@ -264,7 +264,7 @@ class MoverScore(TokenMetric):
                 [html.unescape(text) for text in corpus.predictions],
                 [[html.unescape(text) for text in group] for group in corpus.references],
             )
-        encoder, encoding, tables, fields = load_tokens(name, options, aggregation, corpus, both_sides=True)
+        encoder, encoding, tables, fields = load_tokens(name, options, aggregation, corpus, two_sides=True)
         if encoding is not None:
             fields["subwords"] = "first" if options.drop_subwords else "all"
             fields["special"] = "keep" if options.special_tokens else "drop"

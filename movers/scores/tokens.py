@@ -163,7 +163,7 @@ class TokenMetric(TransportMetric):
 
 
 def load_tokens(
-    name: str, options: TokenOptions, aggregation: Aggregation, corpus: Corpus | None, both_sides: bool = False
+    name: str, options: TokenOptions, aggregation: Aggregation, corpus: Corpus | None, two_sides: bool = False
 ) -> tuple[Encoder, Encoding | None, tuple[IdfTable, ...], dict[str, object]]:
     """Encoder, encoding and IDF tables of a metric, and their signature fields."""
     run = options.run
@@ -175,7 +175,7 @@ def load_tokens(
         encoding, tokenizer = Encoding(encoder, aggregation, options), encoder.tokenizer_digest
         fields |= encoding.fields()
     tables = idf_tables(
-        name, options.idf, corpus, lambda texts: build_idf(encoder, texts), tokenizer, both_sides=both_sides
+        name, options.idf, corpus, lambda texts: build_idf(encoder, texts), tokenizer, two_sides=two_sides
     )
     return encoder, encoding, tables, fields
 
