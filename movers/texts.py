@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -23,9 +22,9 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
-__all__ = ["Span", "WordRules", "check_language", "cut_alike_alone", "is_mostly_non_latin", "is_visible",
-           "language_stop_words", "main_language", "name_stop_words", "sentence_spans", "split_pieces",
-           "split_sentences", "stop_words", "token_spans", "warn_about_script"]  # fmt: skip
+__all__ = ["Span", "WordRules", "check_language", "cut_alike_alone", "is_visible", "language_stop_words",
+           "main_language", "name_stop_words", "sentence_spans", "split_pieces", "split_sentences", "stop_words",
+           "token_spans"]  # fmt: skip
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
@@ -272,18 +271,3 @@ def _without_clitic(word: str) -> str:
     if plain in _IRREGULAR:
         return _IRREGULAR[plain].capitalize() if word[0].isupper() else _IRREGULAR[plain]
     return _CLITIC.sub("", word)
-
-
-def is_mostly_non_latin(text: str) -> bool:
-    """Whether more than half of the letters are not Latin."""
-    return not text.isascii() and 2 * len(regex.findall(r"\p{Script=Latin}", text)) < len(_LETTER.findall(text))
-
-
-def warn_about_script(metric: str, texts: Sequence[str]) -> None:
-    """Warn if English stop words are to be dropped from texts in another script."""
-    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
-    if 2 * foreign > len(texts[:64]):
-        warnings.warn(
-            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
-            stacklevel=2,
-        )

@@ -26,7 +26,7 @@ __all__ = ["CORPUS_TABLES", "Corpus", "IdfTable", "Weights", "choose_weights", "
            "warn_no_mass", "weigh"]  # fmt: skip
 
 Masses = NDArray[np.float64]
-#: Values of the option `idf` for tables of the call's own texts: references, both sides together, or one table per side.
+#: Values of the option `idf` for tables of the call's own texts: its references, all texts, or one table per side.
 CORPUS_TABLES = ("corpus", "all", "per-side")
 
 Weights = Literal["count", "uniform", "idf", "norm"]

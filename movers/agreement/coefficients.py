@@ -395,9 +395,9 @@ def compare_correlations(
 
     The permutation test exchanges the two metrics' scores of random texts (brought to a common scale: standard scores
     for Pearson, ranks otherwise) and compares the observed difference of the correlations with those after exchange;
-    exchanges after which a metric is constant are left out. If there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are tried and the p-value is exact. At
-    ``summary`` level a document's two coefficients are exchanged, at ``system`` level a system's two mean scores. Only
-    texts that have all three scores are used.
+    exchanges after which a metric is constant are left out. If there are no more than ``n_resamples`` possible
+    exchanges (2ⁿ), all are tried and the p-value is exact. At ``summary`` level a document's two coefficients are
+    exchanged, at ``system`` level a system's two mean scores. Only texts that have all three scores are used.
 
     Returns a flat dict of JSON values: ``n`` texts, ``units``, ``difference`` (A's coefficient less B's),
     ``williams_t`` and ``williams_p`` (None for Kendall, at summary level, and for fewer than four units),

@@ -140,10 +140,6 @@ class BertScoreOptions(TokenOptions):
 
     presets = {"paper": {"layer": 0}}  # "the lowest level token embeddings"
 
-    @property
-    def language(self) -> str:
-        return self.lang or "en"
-
     def settle(self, metric: str) -> Self:
         """Translate the names of evaluate's bertscore."""
         if self.all_layers:

@@ -36,13 +36,12 @@ from movers.encoders import Encoder, load_encoder
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder, check_vectors
 from movers.errors import InputError
-from movers.scores.languages import language_warning
 from movers.scores.metric import Comparison, Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
 from movers.scores.words import ContextualReader, StaticReader, Words
 from movers.signature import signature
-from movers.texts import WordRules, check_language, name_stop_words, stop_words, warn_about_script
+from movers.texts import WordRules, check_language, name_stop_words, stop_words
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
 
@@ -303,9 +302,6 @@ class MoverSimilarity(TransportMetric):
         """The units of a text with their masses."""
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
-        if name_stop_words(self.options.stopwords, self.options.lang) == "english":
-            warn_about_script(self.name, texts)
-        language_warning(self.name, self.encoder, texts, self.options.lang)
         labelled = self.options.return_alignment
         if isinstance(self.encoder, StaticEncoder):
             split, keep_unknown = self.sentences or labelled, self.options.oov != "drop"

@@ -12,8 +12,8 @@ The i-th n-gram of a text has, with token weights w (IDF in the paper), the vect
 
 where Z makes the masses of a text sum to 1. The layers of the encoder are aggregated into :math:`E(x_k)` (Eq. 3–5) by
 `movers.encoders.layers`. Unlike Eq. 1, the authors' two published scripts scale n-gram vectors to length 1; `v1` takes
-:math:`C = \|x - y\|^2` and scores :math:`1 - \mathrm{WMD}` (here at least 0, the score of a blank text), `v2` takes :math:`C = \|x - y\|` and scores
-:math:`1 / (1 + \mathrm{WMD})`.
+:math:`C = \|x - y\|^2` and scores :math:`1 - \mathrm{WMD}` (here at least 0, the score of a blank text), `v2` takes
+:math:`C = \|x - y\|` and scores :math:`1 / (1 + \mathrm{WMD})`.
 
 Reference: W. Zhao, M. Peyrard, F. Liu, Y. Gao, C. M. Meyer, S. Eger. MoverScore: Text Generation Evaluating with
 Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.

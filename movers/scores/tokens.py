@@ -16,7 +16,6 @@ from movers.encoders import Encoder, load_encoder
 from movers.encoders.contextual import Tokens
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
-from movers.scores.languages import language_warning
 from movers.scores.metric import Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.texts import sentence_spans, token_spans
@@ -38,11 +37,6 @@ class TokenOptions(PairOptions):
         "encoder: a known name, a transformers model by Hub id or folder, a word-vector file or a spaCy pipeline",
         values="str, path, (model, tokenizer) or encoder",
     )
-
-    @property
-    def language(self) -> str:
-        """Language of the texts, for warnings."""
-        return "en"
 
 
 @dataclass(frozen=True)
@@ -153,7 +147,6 @@ class TokenMetric(TransportMetric):
 
     def read_tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Yield each text as soon as it is ready, in any order."""
-        language_warning(self.name, self.encoder, texts, self.options.language)
         if isinstance(self.encoder, StaticEncoder):
             yield from enumerate(_static_tokens(self.encoder, texts))
             return
