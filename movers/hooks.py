@@ -28,7 +28,7 @@ def compute_metrics(
     """A function for `Trainer(compute_metrics=…)` that decodes and scores: `(eval_prediction) → {name: score, …}`.
 
     Metrics that return precision and recall add `name_precision` and `name_recall`. Predictions may be token ids (with
-    `predict_with_generate=True`) or logits, whose argmax is decoded; −100 stands for padding. With
+    `predict_with_generate=True`) or logits, whose argmax is decoded; −100 is left out. With
     `batch_eval_metrics=True` Trainer calls it batch by batch, and the last call returns the scores. Reference-free
     metrics read the source documents from `include_for_metrics=["inputs"]`.
 
@@ -102,8 +102,8 @@ class ComputeMetrics:
         if ids.ndim != 2 or not (np.issubdtype(ids.dtype, np.integer) or not ids.size):
             got = f"shape {ids.shape} and dtype {ids.dtype}"
             raise InputError(f"compute_metrics: expected token ids, whole numbers (rows, tokens), but got {got}")
-        padding = getattr(self.tokenizer, "pad_token_id", None) or 0
-        decoded = self.tokenizer.batch_decode(np.where(ids < 0, padding, ids), skip_special_tokens=True)
+        unmasked = [row[row >= 0].tolist() for row in ids]
+        decoded = self.tokenizer.batch_decode(unmasked, skip_special_tokens=True)
         return [self.postprocess(text) for text in decoded]
 
 

@@ -27,6 +27,7 @@ from movers.registry import MetricSpec, parse_metric
 from movers.scorer import Example, Row, Scorer
 from movers.scores.tensors import TensorAlignment, bertscore_tensors
 from movers.texts import WordRules, stop_words, token_spans
+from movers.weights import CORPUS_TABLES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -159,9 +160,9 @@ class Reward:
             scale = _scale(spec, merged, transform)
             if scale == "rescaled":
                 merged = {"rescale": True, **merged}
-            if getattr(spec.parse(merged), "idf", None) == "corpus":
+            if (idf := getattr(spec.parse(merged), "idf", None)) in CORPUS_TABLES:
                 raise InputError(
-                    f"{spec.name}: idf: expected a table, because 'corpus' would change it with every batch"
+                    f"{spec.name}: idf: expected a table, because {idf!r} would change it with every batch"
                 )
             if (spec.name, merged) not in self._metrics.values():  # metrics that differ in their aspect alone are one
                 self._metrics[label] = spec.name, merged

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from movers.encoders.cache import VECTORS
@@ -18,11 +18,12 @@ from movers.inputs import check_pairs
 from movers.io import progress_bar
 from movers.registry import MetricFunction, MetricSpec, MetricWithOptions, parse_metric
 from movers.scores.engine import blocks, score_block
+from movers.scores.languages import language_warning
 from movers.scores.metric import Example, Metric
 from movers.scores.options import MetricOptions, RunSettings, option_rows
 from movers.scores.result import Result, collect
 from movers.threads import solver_pool
-from movers.weights import Corpus
+from movers.weights import CORPUS_TABLES, Corpus
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -88,7 +89,7 @@ class Scorer:
     @property
     def needs_corpus(self) -> bool:
         """Whether an IDF table is to be built from the texts of the call, so that `prepare` must see all rows first."""
-        return any(getattr(options, "idf", None) in ("corpus", "all") for options in self.options.values())
+        return any(getattr(options, "idf", None) in CORPUS_TABLES for options in self.options.values())
 
     @property
     def compared_with(self) -> tuple[str, ...]:
@@ -167,23 +168,31 @@ class Scorer:
         """
         self._follow_training()
         name, progress = ", ".join(self.specs), self._run.progress
+        rows = iter(rows)
+        first_rows = list(islice(rows, 32))
+        unsuited = {label for label in self.metrics if self._warn_about_language(label, first_rows)}
         unknown = dict.fromkeys(self.metrics, 0)
         count = 0
         with progress_bar(total, desc=name, unit=" texts", progress=progress, initial=first_row) as bar:
-            for examples in self._examples(rows, total, first_row):
+            for examples in self._examples(chain(first_rows, rows), total, first_row):
                 yield examples
                 bar.update(1)
                 count += 1
                 for label, example in zip(self.metrics, examples, strict=True):
                     unknown[label] += example.unknown
         for label, number in unknown.items():
-            if number > _UNKNOWN_SHARE * count:
+            if number > _UNKNOWN_SHARE * count and label not in unsuited:  # one warning is enough
                 warnings.warn(
                     f"{label}: {number} of {count} rows have words or pieces the encoder does not know (n_unknown); "
                     "words without a vector are left out, unknown pieces match only where they are written the same. "
                     "Choose a model for this language or script",
                     stacklevel=2,
                 )
+
+    def _warn_about_language(self, label: str, rows: Sequence[Row]) -> bool:
+        others = self.specs[label].compared_with
+        texts = [text for row in rows for text in (row.prediction, *getattr(row, others))]
+        return language_warning(self.metrics[label], texts)
 
     @property
     def _run(self) -> RunSettings:

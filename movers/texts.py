@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -23,10 +22,9 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
-__all__ = ["STOP_MASS", "Span", "WordRules", "check_language", "cut_alike_alone", "is_mostly_non_latin",
-           "is_punctuation", "is_sign", "is_visible", "language_stop_words", "main_language", "name_stop_words",
-           "needs_surface", "sentence_spans", "split_pieces", "split_sentences", "stop_words", "token_spans",
-           "warn_about_script"]  # fmt: skip
+__all__ = ["STOP_MASS", "Span", "WordRules", "check_language", "cut_alike_alone", "is_punctuation", "is_sign",
+           "is_visible", "language_stop_words", "main_language", "name_stop_words", "needs_surface", "sentence_spans",
+           "split_pieces", "split_sentences", "stop_words", "token_spans"]  # fmt: skip
 
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
@@ -320,18 +318,3 @@ def needs_surface(word: str) -> bool:
     [True, True, True, False]
     """
     return not word.isalpha() and (_DIGIT.search(word) is not None or _LETTER.search(word) is None)
-
-
-def is_mostly_non_latin(text: str) -> bool:
-    """Whether more than half of the letters are not Latin."""
-    return not text.isascii() and 2 * len(regex.findall(r"\p{Script=Latin}", text)) < len(_LETTER.findall(text))
-
-
-def warn_about_script(metric: str, texts: Sequence[str]) -> None:
-    """Warn if English stop words are to be dropped from texts in another script."""
-    foreign = sum(is_mostly_non_latin(text) for text in texts[:64])
-    if 2 * foreign > len(texts[:64]):
-        warnings.warn(
-            f"{metric}: stopwords='english' drops nothing from non-Latin text; pass stopwords=None or your own list",
-            stacklevel=2,
-        )

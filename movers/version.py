@@ -1,3 +1,3 @@
 """The version, alone in its file so that `setup.py` reads it without importing the package."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"

@@ -22,9 +22,12 @@ from movers.errors import InputError
 from movers.io import read_text, write_file
 from movers.signature import short_digest
 
-__all__ = ["Corpus", "IdfTable", "Weights", "choose_weights", "idf_tables", "normalised", "warn_no_mass", "weigh"]
+__all__ = ["CORPUS_TABLES", "Corpus", "IdfTable", "Weights", "choose_weights", "idf_tables", "normalised",
+           "warn_no_mass", "weigh"]  # fmt: skip
 
 Masses = NDArray[np.float64]
+#: Values of the option `idf` for tables of the call's own texts: its references, all texts, or one table per side.
+CORPUS_TABLES = ("corpus", "all", "per-side")
 
 Weights = Literal["count", "uniform", "idf", "norm"]
 Keys = Literal["words", "tokens"]
@@ -121,25 +124,26 @@ def choose_weights(metric: str, weights: str | None, idf: object, default: str, 
 
 def idf_tables(
     metric: str, idf: object, corpus: Corpus | None, build: Callable[[Iterable[str]], IdfTable],
-    tokenizer: str | None = None, both_sides: bool = False,
+    tokenizer: str | None = None, two_sides: bool = False,
 ) -> tuple[IdfTable, ...]:  # fmt: skip
-    """The IDF tables that the option `idf` stands for: none, one for both sides, or one for each side.
+    """The IDF tables that the option `idf` stands for: none, one, or with `two_sides` one for each side.
 
-    "corpus" are the references of the call, with `both_sides` and a second table of the predictions; "all" is one table
-    of both. `build` makes a table of texts; its keys are token ids of `tokenizer` (a digest) or, if None, words.
+    `build` makes a table of texts; its keys are token ids of `tokenizer` (a digest) or, if None, words.
     """
     if idf is None:
         return ()
-    if isinstance(idf, str) and idf in ("corpus", "all"):
+    count = len(idf) if isinstance(idf, tuple | list) else 2 if idf == "per-side" else 1
+    if not 1 <= count <= 1 + two_sides:
+        expected = "a table or a pair of tables" if two_sides else "one table for both sides"
+        raise InputError(f"{metric}: idf: expected {expected}, but got {count}")
+    if isinstance(idf, str) and idf in CORPUS_TABLES:
         if corpus is None:
             raise InputError(f"{metric}: idf: {idf!r} needs the texts of the whole call; pass an IdfTable here")
         references = chain.from_iterable(corpus.references)
         if idf == "all":
             return (build(chain(references, corpus.predictions)),)
-        return (build(corpus.predictions), build(references)) if both_sides else (build(references),)
+        return (build(corpus.predictions), build(references)) if idf == "per-side" else (build(references),)
     items = list(idf) if isinstance(idf, tuple | list) else [idf]
-    if not 1 <= len(items) <= 2:
-        raise InputError(f"{metric}: idf: expected a table or a pair of tables, but got {len(items)} items")
     tables: list[Any] = [IdfTable.load(item) if isinstance(item, str | Path) else item for item in items]
     keys = "words" if tokenizer is None else "tokens"
     for table in tables:

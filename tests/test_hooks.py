@@ -50,6 +50,10 @@ def test_ids_are_decoded_and_scored_as_the_texts_themselves(tokenizer: Any) -> N
         "swms": movers.swms(TEXTS, OTHERS, normalize=True)["score"],
     }
     assert all(type(value) is float for value in values.values())
+    bare = tiny_tokenizer("bert")
+    bare.pad_token = None
+    masked = ids(bare, OTHERS)
+    assert compute_metrics(bare, ["bertscore_emd"])(prediction(masked, masked[:, :-1]))["bertscore_emd"] > 0.9999
 
 
 def test_logits_are_decoded_by_their_best_token(tokenizer: Any) -> None:

@@ -186,7 +186,10 @@ def test_a_warning_comes_once_for_each_metric(vector_file: Callable[..., Path]) 
         (lambda: reward("moverscore", rescale="none.json").score(["rain"], ["snow"]), "rescale: no such file"),
         (lambda: reward({"wms": -1.0}), "weights above zero"),
         (lambda: reward({"wms": "x"}), "weights above zero, but got {'wms': 'x'}"),  # type: ignore[dict-item]
-        (lambda: reward("sms", aspect="fluency").score(["rain"], ["snow"]), "sms: aspect: expected one of None, but got"),
+        (
+            lambda: reward("sms", aspect="fluency").score(["rain"], ["snow"]),
+            "sms: aspect: expected one of None, but got",
+        ),
         (
             lambda: reward(QUALITY, aspect="beauty").score(["rain"], sources=["snow"]),
             "aspect: expected one of None, 'faithfulness', 'coverage', 'fluency', but got 'beauty'",

@@ -97,14 +97,16 @@ def test_tables_come_from_the_call_from_files_or_from_the_caller(tmp_path: Path)
     references.save(tmp_path / "table.json")
     assert idf_tables("m", None, corpus, build) == ()
     assert idf_tables("m", "corpus", corpus, build) == idf_tables("m", references, None, build) == (references,)
-    assert idf_tables("m", "corpus", corpus, build, both_sides=True) == (predictions, references)
-    assert idf_tables("m", [predictions, tmp_path / "table.json"], None, build) == (predictions, references)
+    assert idf_tables("m", "per-side", corpus, build, two_sides=True) == (predictions, references)
+    pair = [predictions, tmp_path / "table.json"]
+    assert idf_tables("m", pair, None, build, two_sides=True) == (predictions, references)
     assert idf_tables("m", "all", corpus, build) == (IdfTable({"a": 2, "b": 1, "c": 2, "d": 1}, 4),)
     tokens = IdfTable({1: 1}, 1, "tokens", "x")
     assert idf_tables("m", tokens, None, build, tokenizer="x") == (tokens,)
     for idf, tokenizer, message in [
         ("corpus", None, "'corpus' needs the texts of the whole call"),
-        ([references] * 3, None, "expected a table or a pair of tables, but got 3 items"),
+        ([references] * 2, None, "expected one table for both sides, but got 2"),
+        ("per-side", None, "expected one table for both sides, but got 2"),
         (3, None, "expected 'corpus', a saved table's path or an IdfTable, but got 3"),
         (tokens, None, "expected a table of words, but got one of tokens"),
         (tokens, "y", "the table was built with another tokenizer .*digest x, this encoder's y"),

@@ -15,8 +15,8 @@ from movers.agreement.scoring import MetricCall, score_judged
 CALLS = (
     MetricCall("SentBLEU", "bleu"),
     MetricCall("chrF++", "chrf", {"word_order": 2}),
-    MetricCall("SentMover", "moverscore", {"n_gram": "sentence", "idf": "corpus"}),
-    MetricCall("WordMover", "moverscore", {"idf": "corpus"}),
+    MetricCall("SentMover", "moverscore", {"n_gram": "sentence", "idf": "per-side"}),
+    MetricCall("WordMover", "moverscore", {"idf": "per-side"}),
 )
 
 

@@ -9,7 +9,7 @@ from layout import MINILM, MPNET, Row, Table, call, paper  # isort: skip
 
 def _idf(label: str, output: str = "scores", /, **options: object) -> MetricCall:
     """MoverScore with corpus IDF, as in all tables of Zhao et al."""
-    return call(label, "moverscore", output, idf="corpus", **options)
+    return call(label, "moverscore", output, idf="per-side", **options)
 
 
 BLEU = call("sentence BLEU", "bleu")

@@ -43,7 +43,7 @@ _KWARGS_DESCRIPTION = """
             the layers are aggregated into a token vector; default: `pmeans` for v1, `last` for v2.
         distance ('euclidean', 'sqeuclidean', 'cosine', None; default None): transport cost between two vectors;
             default: `sqeuclidean` for v1, `euclidean` for v2.
-        similarity ('one_minus', 'inverse', 'exp', None; default None): 1 − d, 1 / (1 + d) or exp(−d); default:
+        similarity ('one_minus', 'inverse', 'exp', None; default None): max(0, 1 − d), 1 / (1 + d) or exp(−d); default:
             `one_minus` for v1, `inverse` for v2.
         alignment ('soft', 'hard'; default 'soft'): `hard` is the weighted greedy alignment (Prop. 1), with precision,
             recall and F1.
@@ -58,8 +58,9 @@ _KWARGS_DESCRIPTION = """
             cost.
         preset ('paper', 'translation', 'short', None; default None): sets several options at once; options given
             explicitly override it.
-        idf ('corpus', 'all', path, IdfTable, pair of them or None; default None): IDF table, or a pair for predictions
-            and references: `corpus` computes a pair from the texts of this call, `all` one table; implies IDF weights.
+        idf ('corpus', 'all', 'per-side', path, IdfTable, pair of them or None; default None): IDF table, or a pair for
+            predictions and references: `corpus` computes one from the references of this call, `all` one from all
+            texts, `per-side` a pair, as the authors' scripts do; implies IDF weights.
         multi_ref ('max', 'mean'; default 'mean'): how scores against several references are combined.
         truncation ('window', 'error', 'cut'; default 'window'): texts longer than the window: read in overlapping
             windows, rejected, or truncated and counted.
@@ -81,8 +82,7 @@ _KWARGS_DESCRIPTION = """
 
     Returns:
         score: mean of `scores`.
-        scores: one float per prediction, higher is more similar: −3 to 1 with `variant="v1"`, 0 to 1 with
-            `variant="v2"`; 0.0 if one text is blank, 1.0 if both are.
+        scores: one float per prediction, 0 to 1, higher is more similar; 0.0 if one text is blank, 1.0 if both are.
         precision, recall, f1: lists, with `alignment="hard"`.
         distances: one float per prediction, the transport cost; None if one text is blank.
         signature: the metric, model and options that the scores depend on, in one line.

@@ -326,9 +326,13 @@ def _exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool =
 
 
 def probability(exchanged: Floats, observed: float, exact: bool = False) -> float:
-    """Two-sided p-value: share of exchanges with at least the observed difference, which counts as a random one."""
-    extreme = int(np.sum(np.abs(exchanged) >= abs(observed) - 1e-12))
-    return extreme / len(exchanged) if exact else (extreme + 1) / (len(exchanged) + 1)
+    """Two-sided p-value: share of exchanges with at least the observed difference, which counts as a random one.
+
+    Undefined differences (NaN) are left out.
+    """
+    defined = exchanged[~np.isnan(exchanged)]
+    extreme = int(np.sum(np.abs(defined) >= abs(observed) - 1e-12))
+    return extreme / len(defined) if exact else (extreme + 1) / (len(defined) + 1)
 
 
 # --- two metrics -----------------------------------------------------------------------------------------------------
@@ -356,22 +360,21 @@ def pairwise_test(
 
 
 def _differences(paired: Paired, coefficient: Coefficient, blocks: Iterable[Exchanges]) -> Floats:
-    """Differences of the two metrics' coefficients after exchanging their scores in some units."""
+    """Differences of the two metrics' coefficients after exchanging their scores in some units; NaN if undefined."""
     if paired.documents is not None:
         # A document's coefficients are exchanged whole: the mean difference with random signs.
         difference = paired.within(1, coefficient) - paired.within(2, coefficient)
         return np.concatenate([(1 - 2 * block) @ difference / paired.units for block in blocks])
     human, a, b = paired.columns
     if coefficient == "pearson":  # on a common scale: standard scores, or ranks
-        a, b = ((scores - scores.mean()) / scores.std() for scores in (a, b))
+        # Rounded, so that scores that are equal but for rounding noise make a constant column.
+        a, b = (np.round((scores - scores.mean()) / scores.std(), 12) for scores in (a, b))
     else:
-        human, a, b = (stats.rankdata(scores) for scores in (human, a, b))
-    # Exchanged ranks are not ranked anew, so Spearman's coefficient is Pearson's of the ranks.
-    statistic: Coefficient = "kendall" if coefficient == "kendall" else "pearson"
+        a, b = (stats.rankdata(scores) for scores in (a, b))
 
     def correlated(block: Exchanges, x: Floats, y: Floats) -> Floats:
         people = np.broadcast_to(human, block.shape)
-        return coefficients_of_rows(np.where(block, x, y), people, [statistic])[statistic]
+        return coefficients_of_rows(np.where(block, x, y), people, [coefficient])[coefficient]
 
     return np.concatenate([correlated(block, b, a) - correlated(block, a, b) for block in blocks])
 
@@ -391,10 +394,10 @@ def compare_correlations(
     """Does metric A correlate better with human scores than metric B? Williams' test and permutation test.
 
     The permutation test exchanges the two metrics' scores of random texts (brought to a common scale: standard scores
-    for Pearson, ranks otherwise) and compares the observed difference of the correlations with those after exchange. If
-    there are no more than ``n_resamples`` possible exchanges (2ⁿ), all are tried and the p-value is exact. At
-    ``summary`` level a document's two coefficients are exchanged, at ``system`` level a system's two mean scores. Only
-    texts that have all three scores are used.
+    for Pearson, ranks otherwise) and compares the observed difference of the correlations with those after exchange;
+    exchanges after which a metric is constant are left out. If there are no more than ``n_resamples`` possible
+    exchanges (2ⁿ), all are tried and the p-value is exact. At ``summary`` level a document's two coefficients are
+    exchanged, at ``system`` level a system's two mean scores. Only texts that have all three scores are used.
 
     Returns a flat dict of JSON values: ``n`` texts, ``units``, ``difference`` (A's coefficient less B's),
     ``williams_t`` and ``williams_p`` (None for Kendall, at summary level, and for fewer than four units),

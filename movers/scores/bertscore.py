@@ -138,11 +138,7 @@ class BertScoreOptions(TokenOptions):
     all_layers: bool = option(False, "only False is accepted; request one layer at a time")
     use_fast_tokenizer: bool = option(True, "ignored; fast tokenizers are always used")
 
-    presets = {"paper": {}}  # the defaults are the paper's
-
-    @property
-    def language(self) -> str:
-        return self.lang or "en"
+    presets = {"paper": {"layer": 0}}  # "the lowest level token embeddings"
 
     def settle(self, metric: str) -> Self:
         """Translate the names of evaluate's bertscore."""
@@ -242,8 +238,6 @@ class BertScore(TokenMetric):
     def build(cls, name: str, options: BertScoreOptions, corpus: Corpus | None = None) -> Self:
         layer = parse_aggregation(name, options.layer)
         encoder, encoding, tables, fields = load_tokens(name, options, layer, corpus)
-        if len(tables) > 1:
-            raise InputError(f"{name}: idf: expected one table for both sides, but got {len(tables)}")
         fields["align"] = options.alignment
         if options.alignment == "greedy":
             fields["special"] = "match" if options.greedy_special else "drop"

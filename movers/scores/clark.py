@@ -36,21 +36,12 @@ from movers.encoders import Encoder, load_encoder
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder, check_vectors
 from movers.errors import InputError
-from movers.scores.languages import language_warning
 from movers.scores.metric import Comparison, Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
 from movers.scores.words import SURFACE, ContextualReader, StaticReader, Words
 from movers.signature import signature
-from movers.texts import (
-    STOP_MASS,
-    WordRules,
-    check_language,
-    main_language,
-    name_stop_words,
-    stop_words,
-    warn_about_script,
-)
+from movers.texts import STOP_MASS, WordRules, check_language, main_language, name_stop_words, stop_words
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
 
@@ -181,7 +172,7 @@ class ClarkOptions(PairOptions):
 
     stopwords: object = option(
         "auto",
-        "words with a twentieth of the mass of others: the list for `lang` (`auto`), or a list; `drop` drops the words of "
+        "words that have a twentieth of the mass of others: the list for `lang` (`auto`), or your own; `drop` drops "
         "the list for `lang`, as the paper does",
         values="'auto', 'drop', 'english', list of words or None",
     )
@@ -227,8 +218,6 @@ class ClarkOptions(PairOptions):
             raise InputError(
                 f"{metric}: temperature: expected 'auto' or a number above zero, but got {self.temperature!r}"
             )
-        if isinstance(self.idf, tuple | list):
-            raise InputError(f"{metric}: idf: expected one table for both sides, but got {len(self.idf)}")
         return replace(self, layer=layer, lang=main_language(self.lang))
 
     def rules(self) -> WordRules:
@@ -332,9 +321,6 @@ class MoverSimilarity(TransportMetric):
         """The units of a text with their masses."""
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
-        if name_stop_words(self.options.stopwords, self.options.lang) == "english":
-            warn_about_script(self.name, texts)
-        language_warning(self.name, self.encoder, texts, self.options.lang)
         labelled = self.options.return_alignment
         if isinstance(self.encoder, StaticEncoder):
             split, keep_unknown = self.sentences or labelled, self.options.oov != "drop"

@@ -12,8 +12,8 @@ The i-th n-gram of a text has, with token weights w (IDF in the paper), the vect
 
 where Z makes the masses of a text sum to 1. The layers of the encoder are aggregated into :math:`E(x_k)` (Eq. 3–5) by
 `movers.encoders.layers`. Unlike Eq. 1, the authors' two published scripts scale n-gram vectors to length 1; `v1` takes
-:math:`C = \|x - y\|^2` and scores :math:`1 - \mathrm{WMD}`, `v2` takes :math:`C = \|x - y\|` and scores
-:math:`1 / (1 + \mathrm{WMD})`.
+:math:`C = \|x - y\|^2` and scores :math:`1 - \mathrm{WMD}` (here at least 0, the score of a blank text), `v2` takes
+:math:`C = \|x - y\|` and scores :math:`1 / (1 + \mathrm{WMD})`.
 
 Reference: W. Zhao, M. Peyrard, F. Liu, Y. Gao, C. M. Meyer, S. Eger. MoverScore: Text Generation Evaluating with
 Contextualized Embeddings and Earth Mover Distance. EMNLP 2019.
@@ -71,9 +71,9 @@ def n_grams(vectors: Vectors, weights: Floats, n: int | None, normalize: bool = 
 
 
 def similarity_of(distance: float, kind: Similarity) -> float:
-    """1 − d (v1), 1 / (1 + d) (v2) or exp(−d)."""
+    """max(0, 1 − d) (v1), 1 / (1 + d) (v2) or exp(−d): never below the 0 of a blank text."""
     if kind == "one_minus":
-        return 1.0 - distance
+        return max(0.0, 1.0 - distance)
     return 1.0 / (1.0 + distance) if kind == "inverse" else math.exp(-distance)
 
 
@@ -94,9 +94,9 @@ class MoverScoreOptions(TokenOptions):
     )
     idf: object = option(
         None,
-        "IDF table, or a pair for predictions and references: `corpus` computes a pair from the texts of this call, "
-        "`all` one table; implies IDF weights",
-        values="'corpus', 'all', path, IdfTable, pair of them or None",
+        "IDF table, or a pair for predictions and references: `corpus` computes one from the references of this call, "
+        "`all` one from all texts, `per-side` a pair, as the authors' scripts do; implies IDF weights",
+        values="'corpus', 'all', 'per-side', path, IdfTable, pair of them or None",
     )
     variant: Literal["v1", "v2"] = option(
         "v1", "the authors' first or second script: sets the defaults of `aggregation`, `distance` and `similarity`"
@@ -115,7 +115,7 @@ class MoverScoreOptions(TokenOptions):
         None, "transport cost between two vectors; default: `sqeuclidean` for v1, `euclidean` for v2"
     )
     similarity: Similarity | None = option(
-        None, "1 − d, 1 / (1 + d) or exp(−d); default: `one_minus` for v1, `inverse` for v2"
+        None, "max(0, 1 − d), 1 / (1 + d) or exp(−d); default: `one_minus` for v1, `inverse` for v2"
     )
     alignment: Literal["soft", "hard"] = option(
         "soft", "`hard` is the weighted greedy alignment (Prop. 1), with precision, recall and F1"
@@ -176,7 +176,7 @@ class MoverScore(TokenMetric):
     Returns
     -------
     dict
-        `score` (mean of `scores`), `scores` (v1: −3 to 1; v2: 0 to 1), `distances`, `signature`, `n_empty`,
+        `score` (mean of `scores`), `scores` (0 to 1), `distances`, `signature`, `n_empty`,
         `n_unfiltered`, `n_truncated`, `n_unknown`; with `alignment="hard"` also `precision`, `recall`, `f1`;
         `alignments` on request.
 
@@ -263,7 +263,7 @@ class MoverScore(TokenMetric):
                 [html.unescape(text) for text in corpus.predictions],
                 [[html.unescape(text) for text in group] for group in corpus.references],
             )
-        encoder, encoding, tables, fields = load_tokens(name, options, aggregation, corpus, both_sides=True)
+        encoder, encoding, tables, fields = load_tokens(name, options, aggregation, corpus, two_sides=True)
         if encoding is not None:
             fields["subwords"] = "first" if options.drop_subwords else "all"
             fields["special"] = "keep" if options.special_tokens else "drop"

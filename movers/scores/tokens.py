@@ -15,7 +15,6 @@ from movers.encoders import Encoder, load_encoder
 from movers.encoders.contextual import Tokens
 from movers.encoders.layers import Aggregation
 from movers.encoders.static import StaticEncoder, known_vectors
-from movers.scores.languages import language_warning
 from movers.scores.metric import Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.texts import is_punctuation, sentence_spans, token_spans
@@ -36,11 +35,6 @@ class TokenOptions(PairOptions):
         "encoder: a known name, a transformers model by Hub id or folder, a word-vector file or a spaCy pipeline",
         values="str, path, (model, tokenizer) or encoder",
     )
-
-    @property
-    def language(self) -> str:
-        """Language of the texts, for warnings."""
-        return "en"
 
 
 @dataclass(frozen=True)
@@ -152,7 +146,6 @@ class TokenMetric(TransportMetric):
 
     def read_tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Yield each text as soon as it is ready, in any order."""
-        language_warning(self.name, self.encoder, texts, self.options.language)
         if isinstance(self.encoder, StaticEncoder):
             yield from enumerate(_static_tokens(self.encoder, texts))
             return
@@ -162,7 +155,7 @@ class TokenMetric(TransportMetric):
 
 
 def load_tokens(
-    name: str, options: TokenOptions, aggregation: Aggregation, corpus: Corpus | None, both_sides: bool = False
+    name: str, options: TokenOptions, aggregation: Aggregation, corpus: Corpus | None, two_sides: bool = False
 ) -> tuple[Encoder, Encoding | None, tuple[IdfTable, ...], dict[str, object]]:
     """Encoder, encoding and IDF tables of a metric, and their signature fields."""
     run = options.run
@@ -174,7 +167,7 @@ def load_tokens(
         encoding, tokenizer = Encoding(encoder, aggregation, options), encoder.tokenizer_digest
         fields |= encoding.fields()
     tables = idf_tables(
-        name, options.idf, corpus, lambda texts: build_idf(encoder, texts), tokenizer, both_sides=both_sides
+        name, options.idf, corpus, lambda texts: build_idf(encoder, texts), tokenizer, two_sides=two_sides
     )
     return encoder, encoding, tables, fields
 

@@ -31,6 +31,8 @@ def test_a_text_is_like_itself_scores_are_symmetric_and_repetition_lowers_them(n
     equal = score(name, (REFERENCES, REFERENCES))
     for part in [part for part in ("scores", "precision", "recall") if part in equal]:
         assert equal[part] == pytest.approx([1.0] * len(REFERENCES), abs=1e-5) and max(equal[part]) <= 1
+    with_idf = score(name, (REFERENCES[:2], [REFERENCES[0], REFERENCES[3]]), idf="corpus")
+    assert with_idf["scores"][0] == pytest.approx(1.0, abs=1e-5)
     there, back = score(name)["scores"], score(name, TEXTS[::-1])["scores"]
     assert there == pytest.approx(back, abs=1e-6) and max(there) <= 1
     reference = "The bakery opened early. A long queue waited outside. Everyone wanted fresh bread."
@@ -96,6 +98,15 @@ def test_blank_texts_stop_words_and_unknown_words(name: str, model: str, tmp_pat
         if empty:
             alignment = result["alignments"][0][0]
             assert (alignment["score"], alignment["distance"], alignment["flows"]) == (expected, None, [])
+
+
+@every_metric
+@pytest.mark.parametrize("options", [{}, {"preset": "paper"}, {"model": "wordllama"}, {"rescale": True}])
+def test_a_blank_prediction_never_scores_above_one_with_words(name: str, options: dict[str, Any]) -> None:
+    texts = [*unrelated_texts()[:8], "3", "!", "zzz qqq", "¡ñ!", "the"]
+    reference = "The magazine also hosts events for young cooks."
+    blank, *others = score(name, (["", *texts], [reference] * (1 + len(texts))), **options)["scores"]
+    assert min(others) >= blank and ("rescale" in options or blank == 0)
 
 
 @every_metric

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tiny import tiny_model, tiny_table, tiny_tokenizer
+from tiny import ROOT, tiny_model, tiny_table, tiny_tokenizer
 
 import movers
 from movers.errors import warn_once
@@ -20,13 +23,22 @@ ENGLISH = ["The government wants to cut taxes for small companies, but not this 
 NAMES = ["Adolfo Suárez Madrid–Barajas Airport, Paracuellos de Jarama, San Sebastián de los Reyes"]
 
 
+CHINESE = ["我爱北京天安门。今天天气很好。", "我喜欢北京的天安门。"]
+
+
 def warned(encoder: Any, texts: list[str], lang: str = "en", fresh: bool = True) -> str:
+    options: Any = SimpleNamespace(lang=lang)
+    metric: Any = SimpleNamespace(name="wms", encoder=encoder, options=options, compared_with="references")
+    return "".join(warnings_of(lambda: language_warning(metric, texts), fresh))
+
+
+def warnings_of(call: Callable[[], object], fresh: bool = True) -> list[str]:
     if fresh:
         warn_once.cache_clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        language_warning("wms", encoder, texts, lang)
-    return "".join(str(warning.message) for warning in caught)
+        call()
+    return [str(warning.message) for warning in caught]
 
 
 @pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
@@ -35,7 +47,7 @@ def test_a_language_is_outside_by_lang_by_stop_words_or_by_pieces(model: str) ->
     assert "wms: lang='de-AT' is outside the languages of" in (message := warned(encoder, GERMAN, "de-AT"))
     assert "(en)" in message and "multilingual" in message and not warned(encoder, GERMAN, "de-AT", fresh=False)
     assert "the texts look like 'de'" in warned(encoder, GERMAN)
-    assert "into more than 2.5 pieces on average" in warned(encoder, FINNISH)
+    assert "into more than 2.5 pieces" in warned(encoder, FINNISH)
     assert not warned(encoder, ENGLISH, "en-GB") and not warned(encoder, NAMES) and not warned(encoder, ["Die Katze"])
 
 
@@ -51,6 +63,36 @@ def test_a_model_card_and_word_vectors_say_which_languages_they_know(
     message = warned(movers.load_encoder(tmp_path / "m"), ["the cat sat on the mat"], "fr")
     assert (f"is outside the languages of m ({known})" in message) if known else not message
     assert not warned(movers.load_encoder(vector_file(tiny_table(["katze", "hund"]))), GERMAN, "de")
+
+
+@pytest.mark.parametrize("name", movers.registry.METRICS)
+def test_a_call_gives_one_warning_that_names_the_language_and_a_remedy(name: str) -> None:
+    metric = getattr(movers, name)
+    (message,) = warnings_of(lambda: metric(CHINESE, CHINESE))
+    assert message.startswith(f"{name}: the texts look like 'zh'") and "cc." not in message
+    remedy = "use lang='zh' and a multilingual encoder" if "lang" in inspect.signature(metric).parameters else "use a m"
+    assert remedy in message
+    for texts in (["15"], ["a", "é", "ß"], ["x"], ["α", "β"]):
+        assert not warnings_of(lambda texts=texts: metric(texts[:1], [texts]))
+
+
+def test_the_recipe_for_other_languages_works_without_a_warning(tmp_path: Path) -> None:
+    model, tokenizer = tiny_model(layers=5), tiny_tokenizer()
+    tokenizer.add_tokens(sorted({*"".join(CHINESE)}))
+    model.resize_token_embeddings(len(tokenizer))
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path)
+    (tmp_path / "README.md").write_text("---\nlanguage: multilingual\n---\n")
+    recipe = re.search(r"## Other languages.*?```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    recipe = re.sub(r'"sentence-transformers/[^"]*"', repr(str(tmp_path)), recipe).replace(
+        "movers.", "result = movers."
+    )
+    for call in recipe.strip().splitlines()[1:]:
+        names: Any = {"movers": movers, "predictions": CHINESE, "references": CHINESE[::-1], "encoder": str(tmp_path)}
+        assert not warnings_of(lambda call=call, names=names: exec(call, names))
+        assert 0 <= names["result"]["score"] < 1 and names["result"]["n_unknown"] == 0
+    (message,) = warnings_of(lambda: movers.wms(CHINESE, CHINESE, model=str(tmp_path)))
+    assert message == "wms: the texts look like 'zh', but the stop words are English; use lang='zh'"
 
 
 @pytest.mark.data

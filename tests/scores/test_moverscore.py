@@ -63,9 +63,9 @@ def plain_bag(text: str, variant: str, n: int | None, weight: Weight) -> tuple[N
     ("variant", "n", "idf"),
     [
         ("v1", 1, None),
-        ("v1", 2, "corpus"),
-        ("v1", "sentence", "corpus"),
-        ("v2", 1, "corpus"),
+        ("v1", 2, "per-side"),
+        ("v1", "sentence", "per-side"),
+        ("v2", 1, "per-side"),
         ("v2", 2, None),
         ("paper", 1, "all"),  # the equations as printed
         ("paper", 2, "all"),
@@ -74,14 +74,14 @@ def plain_bag(text: str, variant: str, n: int | None, weight: Weight) -> tuple[N
 def test_scores_follow_the_authors_formulas(variant: str, n: Any, idf: str | None) -> None:
     tables: list[Weight] = [lambda number: 1.0] * 2
     if idf:
-        tables = [plain_table(side if idf == "corpus" else [*TEXTS[0], *TEXTS[1]]) for side in TEXTS]
+        tables = [plain_table(side if idf == "per-side" else [*TEXTS[0], *TEXTS[1]]) for side in TEXTS]
     expected = []
     for pair in zip(*TEXTS, strict=True):
         size = None if n == "sentence" else n
         (x, a), (y, b) = (plain_bag(text, variant, size, table) for text, table in zip(pair, tables, strict=True))
         costs = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)
         distance = transport(a, b, costs if variant == "v1" else np.sqrt(costs))[1]
-        expected.append(1 - distance if variant == "v1" else 1 / (1 + distance))
+        expected.append(max(0, 1 - distance) if variant == "v1" else 1 / (1 + distance))
     assert np.std(expected) > 0.05
     options = {"preset": "paper"} if variant == "paper" else {"variant": variant, "idf": idf}
     assert scores(*TEXTS, n_gram=n, punctuation="ascii", **options) == pytest.approx(expected, abs=1e-5)
@@ -90,7 +90,7 @@ def test_scores_follow_the_authors_formulas(variant: str, n: Any, idf: str | Non
 def one_minus_emd(x: NDArray[Any], y: NDArray[Any]) -> float:
     x, y = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, y))
     costs = ((x[:, None] - y[None]) ** 2).sum(axis=-1)
-    return 1 - transport(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), costs)[1]
+    return max(0, 1 - transport(np.full(len(x), 1 / len(x)), np.full(len(y), 1 / len(y)), costs)[1])
 
 
 @pytest.mark.parametrize(("kind", "layers"), [("last", [-1]), (-2, [-2]), ("4+6", [4, 6]), ([0, 4, 6], [0, 4, 6])])
@@ -114,7 +114,7 @@ def test_static_vectors_are_compared_likewise() -> None:
 
 def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors() -> None:
     texts = PREDICTIONS[:12], REFERENCES[:12]
-    result = moverscore(*texts, alignment="hard", variant="v2", punctuation="ascii", idf="corpus")
+    result = moverscore(*texts, alignment="hard", variant="v2", punctuation="ascii", idf="per-side")
     tables = [plain_table(side) for side in texts]
     for row, (one, other) in enumerate(zip(*texts, strict=True)):
         (x, a), (y, b) = plain_bag(one, "v2", 1, tables[0]), plain_bag(other, "v2", 1, tables[1])
@@ -148,7 +148,7 @@ def test_filters_decide_what_is_a_unit(tiny_bert: Any) -> None:
 
 def test_similarities_and_distances_are_what_they_say() -> None:
     distances = moverscore(*FEW)["distances"]
-    assert scores(*FEW) == pytest.approx([1 - value for value in distances], abs=1e-9)
+    assert scores(*FEW) == pytest.approx([max(0, 1 - value) for value in distances], abs=1e-9)
     assert scores(*FEW, similarity="exp") == pytest.approx([math.exp(-value) for value in distances], abs=1e-9)
     assert scores(*FEW, similarity="inverse") == pytest.approx([1 / (1 + value) for value in distances], abs=1e-9)
     # On unit vectors the squared Euclidean distance is twice the cosine distance.
@@ -164,21 +164,22 @@ def test_alignments_reproduce_the_distance(options: dict[str, Any]) -> None:
         assert (alignment["distance"], alignment["score"]) == (distance, score)
 
 
-def test_each_side_has_its_own_idf_table(tmp_path: Path) -> None:
+def test_each_side_may_have_its_own_idf_table(tmp_path: Path) -> None:
     def table(texts: Sequence[str]) -> IdfTable:
         encoder: Any = movers.load_encoder("all-MiniLM-L6-v2")
         ids = [tokens.ids.tolist() for tokens in encoder.tokenize(texts)]
         return IdfTable.build(ids, keys="tokens", tokenizer=encoder.tokenizer_digest)
 
-    corpus = moverscore(*TEXTS, idf="corpus")
+    per_side = moverscore(*TEXTS, idf="per-side")
     pair = table(TEXTS[0]), table(TEXTS[1])
     pair[0].save(tmp_path / "predictions.json")
     pair[1].save(tmp_path / "references.json.gz")
     paths = [str(tmp_path / "predictions.json"), str(tmp_path / "references.json.gz")]
-    assert moverscore(*TEXTS, idf=pair) == moverscore(*TEXTS, idf=paths) == corpus
-    assert scores(*TEXTS, idf=pair[::-1]) != pytest.approx(corpus["scores"], abs=1e-4)
+    assert moverscore(*TEXTS, idf=pair) == moverscore(*TEXTS, idf=paths) == per_side
+    assert scores(*TEXTS, idf=pair[::-1]) != pytest.approx(per_side["scores"], abs=1e-4)
     both = moverscore(*TEXTS, idf="all")
-    assert moverscore(*TEXTS, idf=table([*TEXTS[1], *TEXTS[0]])) == both != corpus
+    assert moverscore(*TEXTS, idf=table([*TEXTS[1], *TEXTS[0]])) == both != per_side
+    assert moverscore(*TEXTS, idf=pair[1]) == moverscore(*TEXTS, idf="corpus")
 
 
 def test_the_translation_preset_decodes_entities_and_knows_the_layers_of_its_models() -> None:

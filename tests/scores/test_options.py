@@ -45,7 +45,7 @@ VALUES: dict[str, dict[str, list[object]]] = {
     "moverscore": TOKENS
     | {
         "multi_ref": ["max"],
-        "idf": ["corpus", "all"],
+        "idf": ["corpus", "all", "per-side"],
         "preset": ["paper", "translation", "short"],
         "variant": ["v2"],
         "n_gram": [2, "sentence"],
@@ -71,6 +71,7 @@ NEEDED: dict[str, dict[str, object]] = {
     "layer": {"model": "tiny"},
     "oov": {"model": "vectors", "temperature": 1},
     "greedy_special": {"alignment": "greedy"},
+    "drop_subwords": {"similarity": "exp"},  # distances above 1 all score 0 by default
 }
 
 
