@@ -32,10 +32,12 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a known name, a word-vector
             file, a spaCy pipeline, or a transformers model by Hub id or folder.
-        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` uses the list for
-            `lang`.
+        stopwords ('auto', 'drop', 'english', list of words or None; default 'auto'): words that have a twentieth of the
+            mass of others: the list for `lang` (`auto`), or your own; `drop` drops the list for `lang`, as the paper
+            does.
         lowercase (True, False; default True): lowercase words (a contextual model still reads the original case).
-        keep_numbers (True, False; default True): keep tokens that consist of digits only.
+        alphabetic (True, False; default False): drop numbers, symbols and all else but words of letters, as the paper
+            does.
         temperature ('auto' or a number above zero; default 'auto'): score = exp(−distance / temperature): 1 is the
             paper's Eq. 3; `auto` is the mean distance between unrelated texts under these options.
         oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: dropped, placed at the origin (the
@@ -103,7 +105,7 @@ class Swms(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="wordllama", stopwords="auto", lowercase=True, keep_numbers=True, temperature="auto", oov="drop",
+        model="wordllama", stopwords="auto", lowercase=True, alphabetic=False, temperature="auto", oov="drop",
         lang="en", distance="euclidean", normalize=False, layer="mean", context="sentence", weights=None,
         sentence_weights="count", return_alignment=False, preset=None, idf=None, multi_ref="max", truncation="window",
         window=None, rescale=False,

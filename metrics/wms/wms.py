@@ -21,9 +21,10 @@ _CITATION = """\
 
 _DESCRIPTION = """\
 Word Mover's Similarity (WMS) measures the minimum cost of transforming one text's words into another's. A text is a bag
-of word vectors weighted by their counts; the Word Mover's Distance is the cost of the optimal transport plan between
-two bags, solved exactly, and the similarity is `exp(-distance / temperature)`. Words with similar meanings have similar
-vectors, so a paraphrase scores well even if it shares no word with the reference.
+of word vectors weighted by their counts, stop words by a twentieth of theirs; the Word Mover's Distance is the cost of
+the optimal transport plan between two bags, solved exactly, and the similarity is `exp(-distance / temperature)`. Words
+with similar meanings have similar vectors, so a synonym costs less than an unrelated word; a paraphrase that shares
+hardly a word with the reference still scores low.
 """
 
 # From "Args:" to "Returns:" written by `make cards`.
@@ -33,16 +34,18 @@ _KWARGS_DESCRIPTION = """
         references (list of str, or list of list of str): for each prediction one reference or several.
         model (str, path, (model, tokenizer) or encoder; default 'wordllama'): encoder: a known name, a word-vector
             file, a spaCy pipeline, or a transformers model by Hub id or folder.
-        stopwords ('auto', 'english', list of words or None; default 'auto'): words to drop; `auto` uses the list for
-            `lang`.
+        stopwords ('auto', 'drop', 'english', list of words or None; default 'auto'): words that have a twentieth of the
+            mass of others: the list for `lang` (`auto`), or your own; `drop` drops the list for `lang`, as the paper
+            does.
         lowercase (True, False; default True): lowercase words (a contextual model still reads the original case).
-        keep_numbers (True, False; default True): keep tokens that consist of digits only.
+        alphabetic (True, False; default False): drop numbers, symbols and all else but words of letters, as the paper
+            does.
         temperature ('auto' or a number above zero; default 'auto'): score = exp(−distance / temperature): 1 is the
             paper's Eq. 3; `auto` is the mean distance between unrelated texts under these options.
         oov ('drop', 'zero', 'match'; default 'drop'): words without a vector: dropped, placed at the origin (the
             authors' script), or at distance 0 from identical words and `temperature` from all others.
         lang (str; default 'en'): language code, for sentence splitting and stop words.
-        distance ('euclidean', 'cosine'; default 'euclidean'): distance between two vectors; `euclidean` in the paper.
+        distance ('euclidean', 'cosine'; default 'cosine'): distance between two vectors; `euclidean` in the paper.
         normalize (True, False; default False): scale every vector to length 1 first.
         layer ('mean', 'last', 'pmeans', 'routing', a layer number or several ('4+6'); default 'mean'): how the layers
             of a contextual model are aggregated into a word vector.
@@ -102,8 +105,8 @@ class Wms(TextMetric):
     def _compute(
         self, *, predictions, references,
         # options: written by `make cards`
-        model="wordllama", stopwords="auto", lowercase=True, keep_numbers=True, temperature="auto", oov="drop",
-        lang="en", distance="euclidean", normalize=False, layer="mean", context="sentence", weights=None,
+        model="wordllama", stopwords="auto", lowercase=True, alphabetic=False, temperature="auto", oov="drop",
+        lang="en", distance="cosine", normalize=False, layer="mean", context="sentence", weights=None,
         return_alignment=False, preset=None, idf=None, multi_ref="max", truncation="window", window=None, rescale=False,
         device="auto", dtype="float32", batch_size=None, threads=None, workers=None, progress=None,
         # end of the options
