@@ -9,8 +9,13 @@ the other:
 
 .. math:: \mathrm{WMS}(A, B) = \exp(-\mathrm{WMD}(A, B) / \tau) \qquad (3)
 
-In the paper :math:`\tau = 1`. By default :math:`\tau` is the mean distance between unrelated texts under the options of
-the call, so that unrelated texts score about .37 whatever the scale of the vectors.
+`preset="paper"` is this definition, with :math:`\tau = 1`, alphabetic words only and without stop words. By default
+
+* :math:`\tau` is the mean distance between unrelated texts under the options of the call, so that unrelated texts score
+  about .37 whatever the scale of the vectors;
+* no word that differs is invisible: a stop word counts as a twentieth of a word, and the vector of a number has a
+  direction of its own surface beside the mean of its subwords (`movers.scores.words`);
+* `wms` compares by cosine. `sms` and `swms` do not: the length of a mean vector tells how alike its words are.
 
 The three metrics differ in the bag: words (`word_bag`, Eq. 1), sentences (`sentence_bag`, Eq. 4), or both
 (`joint_bag`, Eq. 5).
