@@ -16,7 +16,7 @@ from movers.weights import Corpus, IdfTable
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder, EncodedText
 
-__all__ = ["Comparison", "Encoding", "Example", "Metric", "TooLarge", "TransportMetric"]
+__all__ = ["Comparison", "Encoding", "Example", "Metric", "TooLarge", "TransportMetric", "check_size"]
 
 _MOST_CELLS = 25_000_000  # of a cost matrix, about a gigabyte with the solver's arrays
 _MANY_CELLS = 1_000_000  # such problems are solved one at a time, to bound the memory of all threads
@@ -45,6 +45,12 @@ class Example(NamedTuple):
     unknown: bool
     alignments: list[dict[str, object]] | None
     distance: float | None
+    failed: bool = False  # it could not be scored: score and parts are NaN
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """`score` and the further numbers; None if it failed."""
+        return {name: None if self.failed else value for name, value in {"score": self.score, **self.parts}.items()}
 
 
 @dataclass(frozen=True)
@@ -52,16 +58,19 @@ class Encoding:
     """How a metric encodes texts with a contextual model.
 
     `extra` names the aggregations of other metrics that read the same texts: they are computed in the same forward
-    pass, and those metrics find them in the cache.
+    pass, and those metrics find them in the cache. `sizes_only` gives vectors of no meaning at once, to count units.
     """
 
     encoder: ContextualEncoder
     aggregation: Aggregation
     options: PairOptions
     extra: tuple[Aggregation, ...] = ()
+    sizes_only: bool = False
 
     def __call__(self, texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` as soon as it is ready, in any order."""
+        if self.sizes_only:
+            return self.encoder.count(texts, truncation=self.options.truncation, window=self.options.window)
         return self.encoder.encode(
             texts,
             self.aggregation,
@@ -147,11 +156,7 @@ class TransportMetric(Metric):
         if not m or not n:
             equal = prediction.text.split() == reference.text.split() or (prediction.blank and reference.blank)
             return self.compare_empty(equal)
-        if m * n > _MOST_CELLS:
-            raise TooLarge(
-                f"comparing {m:,} with {n:,} units takes {m * n:,} cells, more than {_MOST_CELLS:,}; "
-                "score shorter texts"
-            )
+        check_size(m, n)
         if m * n > _MANY_CELLS:
             with _large:
                 comparison = self.align(prediction, reference)
@@ -177,3 +182,10 @@ class TransportMetric(Metric):
 
 class TooLarge(Exception):
     """A pair whose cost matrix would not fit into memory."""
+
+
+def check_size(m: int, n: int) -> None:
+    """Raise `TooLarge` if m units cannot be compared with n."""
+    if m * n > _MOST_CELLS:
+        cells = f"takes {m * n:,} cells, more than {_MOST_CELLS:,}"
+        raise TooLarge(f"comparing {m:,} with {n:,} units {cells}; score shorter texts")
