@@ -88,7 +88,7 @@ def test_the_second_use_does_not_parse_until_the_file_changes(
     with monkeypatch.context() as patch:
         patch.setattr(static, "_read_vectors", lambda file: pytest.fail("the file was parsed again"))
         assert load_encoder(path) is first
-        assert first.identity == f"glove.6B-4@{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
+        assert first.identity == f"glove.6B-4@{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
         assert_holds(static.VectorFile(path), old)
     vector_file(new, "glove", "glove.6B.txt.gz")
     os.utime(path, ns=times)
