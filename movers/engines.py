@@ -48,6 +48,7 @@ def score_dataset(
     concurrency: int | None = None,
     num_cpus: float = 1,
     num_gpus: float | None = None,
+    on_error: Literal["raise", "null"] = "raise",
     **options: object,
 ) -> ScoredDataset:
     """Score each row of a `datasets.Dataset`; both engines give the same scores, in row order.
@@ -56,7 +57,8 @@ def score_dataset(
     `predictions`, `references` and `sources` name columns of texts; the latter two may hold lists. `address` is that of
     a running Ray cluster, by default the one in `RAY_ADDRESS` or on this machine, else one is started. Its actors, at
     most `concurrency`, each with `num_cpus` processors and `num_gpus` GPUs (by default one where the cluster has any),
-    score `batch_size` rows at a time. `options` are those of all metrics.
+    score `batch_size` rows at a time. With `on_error="null"` a row that cannot be scored, such as one with too long
+    texts, has None as its score and is counted in `n_failed`. `options` are those of all metrics.
 
     >>> from datasets import Dataset
     >>> rows = {"prediction": ["Snow melts.", "Snow falls."], "reference": ["Snow melts.", "It is snowing."]}
@@ -64,6 +66,7 @@ def score_dataset(
     >>> [round(score, 3) for score in scored.dataset["wms"]], round(scored.results["wms"]["score"], 3)
     ([1.0, 0.46], 0.73)
     """
+    import pyarrow
     from datasets import Dataset, concatenate_datasets
     from datasets.fingerprint import Hasher
 
@@ -71,7 +74,7 @@ def score_dataset(
         raise InputError(f"score_dataset: dataset: expected a datasets.Dataset with rows, but got {dataset!r:.60}")
     check_choice("score_dataset", "engine", engine, ["local", "ray"])
     threads = {"threads": max(1, int(num_cpus))} if engine == "ray" else {}
-    scorer = Scorer(metrics, **{**threads, **options, "progress": False})
+    scorer = Scorer(metrics, on_error=on_error, **{**threads, **options, "progress": False})
     columns = {"predictions": predictions, "references": references, "sources": sources}
     columns = {argument: columns[argument] for argument in ("predictions", *scorer.compared_with)}
     present = dataset.column_names
@@ -99,16 +102,17 @@ def score_dataset(
     on_cluster = score_rows(scorer, read_all(), cluster, batch_size=batch_size) if engine == "ray" else None
     examples: list[tuple[Example, ...]] = []
 
-    def score_batch(batch: Mapping[str, list[object]], indices: list[int]) -> dict[str, list[float]]:
+    def score_batch(batch: Mapping[str, list[object]], indices: list[int]) -> Any:
         scorer.forget()
         stream = on_cluster or scorer.stream(read(batch, indices[0]), first_row=indices[0])
         scored = list(islice(stream, len(indices)))
         examples.extend(scored)
-        scores = {}
+        scores: dict[str, Any] = {}
         for label, column in zip(scorer.specs, zip(*scored, strict=True), strict=True):
-            scores[label] = [example.score for example in column]
-            scores |= {f"{label}_{part}": [example.parts[part] for example in column] for part in column[0].parts}
-        return scores
+            for name in column[0].numbers:
+                numbers = [example.numbers[name] for example in column]
+                scores[label if name == "score" else f"{label}_{name}"] = pyarrow.array(numbers, pyarrow.float64())
+        return pyarrow.table(scores)
 
     # `score_batch` holds models, which datasets cannot hash.
     uncached = {"keep_in_memory": True, "new_fingerprint": Hasher.hash([texts._fingerprint, scorer.signatures])}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from movers.encoders.cache import VECTORS
 from movers.errors import InputError
-from movers.inputs import check_pairs
+from movers.inputs import check_choice, check_pairs
 from movers.io import progress_bar
 from movers.registry import MetricFunction, MetricSpec, MetricWithOptions, parse_metric
 from movers.scores.engine import blocks, score_block
@@ -51,6 +51,8 @@ class Scorer:
     ----------
     metrics : str, (name, options), a sequence of them, or a dict of them by label
         `name`, `name[key=value,…]` or `(name, options)`; a label is by default the string, or the name of the pair.
+    on_error : {"raise", "null"}
+        "null" gives a row that cannot be scored, such as one with too long texts, None as its score.
     **options
         Options of all metrics, such as `threads`; a metric's own options win.
 
@@ -70,8 +72,11 @@ class Scorer:
     def __init__(
         self,
         metrics: MetricWithOptions | Sequence[MetricWithOptions] | Mapping[str, MetricWithOptions],
+        on_error: Any = "raise",
         **options: object,
     ) -> None:
+        check_choice("Scorer", "on_error", on_error, ["raise", "null"])
+        self.on_error = on_error
         if not isinstance(metrics, Mapping):
             pair = isinstance(metrics, tuple) and isinstance(metrics[-1], Mapping)
             items: list[Any] = [metrics] if pair or isinstance(metrics, str) else list(metrics)
@@ -127,7 +132,7 @@ class Scorer:
         if not self.needs_corpus:
             return self
         prepared = object.__new__(Scorer)
-        prepared.specs, prepared.options = self.specs, dict(self.options)
+        prepared.specs, prepared.options, prepared.on_error = self.specs, dict(self.options), self.on_error
         prepared.metrics = prepared._build(rows)
         for label, metric in prepared.metrics.items():  # from here on the tables are options like others
             if metric.tables:
@@ -140,7 +145,7 @@ class Scorer:
             for name, model in _objects(options).items():
                 expected = "a name or path, from which every process loads it"
                 raise InputError(f"{label}: {name}: expected {expected}, but got {type(model).__name__}")
-        return {"specs": self.specs, "options": self.options}
+        return {"specs": self.specs, "options": self.options, "on_error": self.on_error}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -219,7 +224,7 @@ class Scorer:
         columns = []
         for label, metric in self.metrics.items():
             pairs = [(row.prediction, getattr(row, self.specs[label].compared_with)) for row in rows]
-            columns.append(score_block(metric, pairs, pool, first_row))
+            columns.append(score_block(metric, pairs, pool, first_row, self.on_error))
         return list(zip(*columns, strict=True))
 
     def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[Examples]:

@@ -80,6 +80,14 @@ def test_what_cannot_be_scored_is_an_error(call: dict[str, Any], message: str) -
         score_dataset(**{"dataset": rows(), "metrics": "wms", **call})
 
 
+def test_a_row_that_fails_has_no_score_on_request(monkeypatch: pytest.MonkeyPatch, tiny_bert: tuple[Any, Any]) -> None:
+    monkeypatch.setattr("movers.scores.metric._MOST_CELLS", 23)
+    with pytest.warns(UserWarning, match="bertscore_emd: row 0 has no score: comparing"):
+        scored = score_dataset(rows(), "bertscore_emd", model=tiny_bert, batch_size=1, on_error="null")
+    assert [score is None for score in scored.dataset["bertscore_emd"]] == [True, False, True, False, True]
+    assert scored.dataset["bertscore_emd_f1"][0] is None and scored.results["bertscore_emd"]["n_failed"] == 3
+
+
 def test_a_row_without_text_is_named() -> None:
     dataset = Dataset.from_dict({"prediction": ["a", "b", None], "reference": ["a", "b", "c"]})
     with pytest.raises(InputError, match=r"wms: predictions\[2\]: expected a text \(str\), but got None"):

@@ -152,4 +152,5 @@ def test_signatures_name_the_stop_words() -> None:
     assert german and own and german.removeprefix("de") == own.removeprefix("list")  # a digest of the words
     lists = [["new york"], ["new", "york"], ["new", "york "], ['new", "york'], []]
     assert len({name_stop_words(words) for words in lists}) == len(lists)
+    assert name_stop_words(["w43385"]) != name_stop_words(["w68515"])  # equal in their first eight digits
     assert name_stop_words(["a", "b"]) == name_stop_words(("B", "a"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,13 +42,16 @@ def test_a_saved_table_is_the_same_when_loaded(table: IdfTable, tmp_path: Path, 
 
 def test_digests_of_tables() -> None:
     # Signatures of published scores hold these.
-    assert IdfTable({"naïve": 1, "a": 2}, 3).digest == IdfTable({"a": 2, "naïve": 1}, 3).digest == "8c92493c"
-    assert IdfTable({101: 2, 7: 1}, 3, "tokens", "x").digest == "1964298a"
+    assert IdfTable({"naïve": 1, "a": 2}, 3).digest == IdfTable({"a": 2, "naïve": 1}, 3).digest == "8c92493c3411e073"
+    assert IdfTable({101: 2, 7: 1}, 3, "tokens", "x").digest == "1964298aa693e730"
     tables = [
         *(IdfTable({"a": 1}, 2), IdfTable({"a": 2}, 2), IdfTable({"a": 1}, 3), IdfTable({"b": 1}, 2)),
         *(IdfTable({key: 1}, 2, "tokens", tokenizer) for key in (1, "1") for tokenizer in "xy"),
     ]
     assert len({table.digest for table in tables}) == len(tables)
+
+
+TABLE = {"format": "movers-idf-1", "keys": "words", "tokenizer": None, "frequencies": []}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +62,7 @@ def test_digests_of_tables() -> None:
         ("c.json", b'{"format": "other"}'),
         ("d.json", b'{"format": "movers-idf-1", "documents": 2}'),
         ("e.json", b"\xff\xfe"),
+        *((f"{n}.json", json.dumps({**TABLE, "documents": n}).encode()) for n in (-5, "x", True)),
         ("f.gz", b"not gzip"),
         ("g.gz", gzip.compress(b"x" * 999, mtime=0)[:-12]),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -30,7 +31,7 @@ from movers.registry import METRICS
 if TYPE_CHECKING:
     from movers.scorer import Example, Scorer
 
-_COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown")
+_COUNTS = ("n_empty", "n_unfiltered", "n_truncated", "n_unknown", "n_failed")
 _LINES = (".txt", ".csv", ".tsv", ".jsonl")  # formats that are written section by section
 _WHOLE = (".json", ".parquet", ".arrow", ".feather")  # at the end
 
@@ -57,6 +58,8 @@ def add_parser(commands: Subparsers) -> None:
     add("-o", "--output", metavar="FILE", help=f"one score per row: {formats}, .json, .parquet, .arrow or .feather")
     resume = f"continue an interrupted run with the same --output ({formats}); the results are identical"
     add("--resume", action="store_true", help=resume)
+    on_error = "what a row that cannot be scored does: end the run (default), or leave its score empty"
+    add("--on-error", choices=("raise", "null"), default="raise", help=on_error)
     add("--alignment", action="store_true", help="add alignments to --json or --output (.jsonl, .json)")
     add("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
     add("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
@@ -92,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from movers.scorer import SECTION, Scorer
 
-    scorer = Scorer(metrics).prepare(inputs)
+    scorer = Scorer(metrics, on_error=arguments.on_error).prepare(inputs)
     totals = [_Totals() for _ in metrics]
     examples: list[tuple[Example, ...]] = []  # as far as all of them are needed at the end
     with lines or nullcontext(), inputs.locate_errors():
@@ -150,7 +153,7 @@ class _Totals:
 
     def add(self, examples: Sequence[Example]) -> None:
         self.rows += len(examples)
-        self.sum = sum((example.score for example in examples), self.sum)
+        self.sum = sum((example.score for example in examples if not example.failed), self.sum)
         for name in self.counts:
             self.counts[name] += sum(getattr(example, name.removeprefix("n_")) for example in examples)
 
@@ -159,7 +162,8 @@ def _print_means(arguments: argparse.Namespace, scorer: Scorer, totals: Sequence
     # If standard output carries the rows, the summary goes to standard error.
     summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout
     for (label, signature), total in zip(scorer.signatures.items(), totals, strict=True):
-        mean = total.sum / total.rows
+        scored = total.rows - total.counts["n_failed"]
+        mean = total.sum / scored if scored else math.nan
         say(f"{signature} = " + (f"{100 * mean:.2f} %" if arguments.percent else f"{mean:.4f}"), summary)
         for name, count in total.counts.items():
             if count:
@@ -174,7 +178,7 @@ def _record(labels: Sequence[str], index: int, row: Sequence[Example]) -> dict[s
     """Scores, parts, distances and alignments of a row; for several metrics each under its label."""
     records: list[dict[str, Any]] = []
     for example in row:
-        records.append({"score": example.score, **example.parts})
+        records.append(dict(example.numbers))
         if example.distance is not None:
             records[-1]["distance"] = example.distance
         if example.alignments is not None:
@@ -196,7 +200,7 @@ def _lines(suffix: str, labels: Sequence[str], first: int, section: Sequence[Seq
     if indexed and not first:
         table.writerow(["index", *(labels if len(labels) > 1 else ["score"])])
     for index, row in rows:
-        table.writerow([*([index] if indexed else []), *(example.score for example in row)])
+        table.writerow([*([index] if indexed else []), *("" if example.failed else example.score for example in row)])
     return text.getvalue()
 
 

@@ -212,6 +212,14 @@ class ContextualEncoder:
                 self.cache.put((self._key, kind, limit, truncation == "cut", rest[place]), result, size)
             yield missing[place], results[0]
 
+    def count(
+        self, texts: Sequence[str], *, truncation: Truncation, window: int | None
+    ) -> Iterator[tuple[int, EncodedText]]:
+        """The tokens that `encode` would give, with one 1 as each vector; costs no forward pass."""
+        documents, cut = self._fit(texts, self.window_for(window), truncation)
+        for index, tokens in enumerate(documents):
+            yield index, EncodedText(tokens, np.ones((len(tokens.ids), 1), np.float32), cut[index])
+
     def sentence_vectors(self, texts: Sequence[str], *, batch_size: int | None = None) -> Vectors:
         """(n, d) unit vectors of n texts: the mean of all tokens' last hidden states, special tokens included."""
         distinct = list(dict.fromkeys(texts))

@@ -158,7 +158,7 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
             from movers.quality.heads import build_head
 
             module = build_head(config)
-        module.load_state_dict(load_file(path / "model.safetensors"))
+        module.float().load_state_dict(load_file(path / "model.safetensors"))
         record = json.loads((path / "record.json").read_text(encoding="utf-8"))
     except InputError:
         raise

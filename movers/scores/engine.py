@@ -6,12 +6,15 @@ other texts.
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from movers.errors import InputError, RowError, TextError
-from movers.scores.metric import Comparison, Example, Metric, TooLarge
+from movers.scores.metric import Comparison, Example, Metric, TooLarge, TransportMetric, check_size
 from movers.scores.result import reduce_references
 from movers.threads import one_blas_thread
 
@@ -41,9 +44,30 @@ def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
 
 
 def score_block(
-    metric: Metric, rows: Sequence[Pair], pool: Executor | None = None, first_row: int = 0
+    metric: Metric, rows: Sequence[Pair], pool: Executor | None = None, first_row: int = 0, on_error: str = "raise"
 ) -> list[Example]:
-    """Score rows, with a pool in its threads; errors name the row, counted from `first_row`."""
+    """Score rows, with a pool in its threads; errors name the row, counted from `first_row`.
+
+    With `on_error="null"` a row that cannot be scored is marked as failed, with a warning.
+    """
+    failed: dict[int, Example] = {}
+    while True:
+        left = [row for row in range(len(rows)) if row not in failed]
+        try:
+            examples = iter(_score(metric, [rows[row] for row in left], pool))
+        except RowError as error:
+            row = left[error.row]
+            if on_error == "raise":
+                raise RowError(error.metric, error.argument, first_row + row, error.reason, error.place) from None
+            warnings.warn(f"{error.metric}: row {first_row + row} has no score: {error.reason}", stacklevel=2)
+            nothing = cast("TransportMetric", metric).compare_empty(False)
+            example = reduce_references(metric, [nothing], False, False, False)
+            failed[row] = example._replace(score=math.nan, empty=False, failed=True)
+        else:
+            return [failed[row] if row in failed else next(examples) for row in range(len(rows))]
+
+
+def _score(metric: Metric, rows: Sequence[Pair], pool: Executor | None) -> list[Example]:
     numbers: dict[str, int] = {}
     for prediction, references in rows:
         for text in (prediction, *references):
@@ -53,11 +77,12 @@ def score_block(
         pool = None
     with one_blas_thread():
         try:
+            _check_sizes(metric, rows)
             bags, comparisons = _read_and_compare(metric, list(numbers), list(pairs), pool)
         except TextError as error:
-            raise _row_error(metric, rows, error, first_row) from None
+            raise _row_error(metric, rows, error) from None
     examples = []
-    for row, (prediction, references) in enumerate(rows, first_row):
+    for row, (prediction, references) in enumerate(rows):
         own = [comparisons[numbers[prediction], numbers[text]] for text in references]
         texts = [bags[numbers[text]] for text in (prediction, *references)]
         for comparison in own:
@@ -66,6 +91,24 @@ def score_block(
         counted = (any(getattr(bag, name, False) for bag in texts) for name in ("unfiltered", "cut", "unknown"))
         examples.append(reduce_references(metric, own, *counted))  # type: ignore[arg-type]
     return examples
+
+
+def _check_sizes(metric: Metric, rows: Sequence[Pair]) -> None:
+    """Find the rows that are too large for a contextual metric before any text is encoded."""
+    if metric.encoding is None:
+        return
+    counting = replace(metric, encoding=replace(metric.encoding, sizes_only=True))
+    for row, (prediction, references) in enumerate(rows):
+        for reference in references:
+            try:
+                # Bytes, of which there are more than units.
+                check_size(len(prediction.encode()), len(reference.encode()))
+            except TooLarge:
+                bags = dict(counting.read([prediction, reference]))
+                try:
+                    check_size(*(len(bag.masses) for bag in bags.values()))
+                except TooLarge as error:
+                    raise RowError(metric.name, "predictions", row, str(error)) from None
 
 
 def _read_and_compare(
@@ -116,10 +159,10 @@ def _compare(metric: Metric, pairs: list[tuple[Any, Any]]) -> list[Comparison | 
     return comparisons
 
 
-def _row_error(metric: Metric, rows: Sequence[Pair], error: TextError, first_row: int) -> InputError:
+def _row_error(metric: Metric, rows: Sequence[Pair], error: TextError) -> InputError:
     """The error with the first row in which its text stands, whole or, if it was read in parts, somewhere."""
     for is_it in (error.text.__eq__, lambda text: error.text in text):
-        for row, (prediction, references) in enumerate(rows, first_row):
+        for row, (prediction, references) in enumerate(rows):
             if is_it(prediction):
                 return RowError(metric.name, "predictions", row, error.reason)
             for place, text in enumerate(references):

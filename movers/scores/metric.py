@@ -18,7 +18,7 @@ from movers.weights import Corpus, IdfTable
 if TYPE_CHECKING:
     from movers.encoders.contextual import ContextualEncoder, EncodedText
 
-__all__ = ["Comparison", "Encoding", "Example", "Metric", "TooLarge", "TransportMetric"]
+__all__ = ["Comparison", "Encoding", "Example", "Metric", "TooLarge", "TransportMetric", "check_size"]
 
 _MOST_CELLS = 25_000_000  # of a cost matrix, about a gigabyte with the solver's arrays
 _MANY_CELLS = 1_000_000  # such problems are solved one at a time, to bound the memory of all threads
@@ -46,6 +46,12 @@ class Example(NamedTuple):
     unknown: bool
     alignments: list[dict[str, object]] | None
     distance: float | None
+    failed: bool = False  # it could not be scored: score and parts are NaN
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """`score` and the further numbers; None if it failed."""
+        return {name: None if self.failed else value for name, value in {"score": self.score, **self.parts}.items()}
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,19 @@ class Encoding:
     """How a metric encodes texts with a contextual model.
 
     `extra` names the aggregations of other metrics that read the same texts: they are computed in the same forward
-    pass, and those metrics find them in the cache.
+    pass, and those metrics find them in the cache. `sizes_only` gives vectors of no meaning at once, to count units.
     """
 
     encoder: ContextualEncoder
     aggregation: Aggregation
     options: PairOptions
     extra: tuple[Aggregation, ...] = ()
+    sizes_only: bool = False
 
     def __call__(self, texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` as soon as it is ready, in any order."""
+        if self.sizes_only:
+            return self.encoder.count(texts, truncation=self.options.truncation, window=self.options.window)
         return self.encoder.encode(
             texts,
             self.aggregation,
@@ -143,11 +152,7 @@ class TransportMetric(Metric):
                 nothing = np.zeros((m, n))
                 comparison = comparison._replace(alignment=alignment_of(prediction, reference, nothing, nothing, None))
             return comparison
-        if m * n > _MOST_CELLS:
-            raise TooLarge(
-                f"comparing {m:,} with {n:,} units takes {m * n:,} cells, more than {_MOST_CELLS:,}; "
-                "score shorter texts"
-            )
+        check_size(m, n)
         if m * n > _MANY_CELLS:
             with _large:
                 return self.align(prediction, reference)
@@ -160,3 +165,10 @@ class TransportMetric(Metric):
 
 class TooLarge(Exception):
     """A pair whose cost matrix would not fit into memory."""
+
+
+def check_size(m: int, n: int) -> None:
+    """Raise `TooLarge` if m units cannot be compared with n."""
+    if m * n > _MOST_CELLS:
+        cells = f"takes {m * n:,} cells, more than {_MOST_CELLS:,}"
+        raise TooLarge(f"comparing {m:,} with {n:,} units {cells}; score shorter texts")

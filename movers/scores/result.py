@@ -71,10 +71,11 @@ def _rescale(metric: Metric, name: str, value: float) -> float:
 
 def collect(metric: Metric, examples: Sequence[Example]) -> Result:
     """The result dict, with plain Python values only."""
-    scores, distances = [example.score for example in examples], [example.distance for example in examples]
+    scored = [example for example in examples if not example.failed] or examples
+    distances = [example.distance for example in examples]
     result = Result(
-        score=math.fsum(scores) / len(scores),
-        scores=scores,
+        score=math.fsum(example.score for example in scored) / len(scored),
+        scores=[example.numbers["score"] for example in examples],
         signature=metric.signature,
         n_empty=sum(example.empty for example in examples),
         n_unfiltered=sum(example.unfiltered for example in examples),
@@ -84,7 +85,9 @@ def collect(metric: Metric, examples: Sequence[Example]) -> Result:
     if any(distance is not None for distance in distances):
         result["distances"] = distances
     for name in examples[0].parts:
-        result[name] = [example.parts[name] for example in examples]
+        result[name] = [example.numbers[name] for example in examples]
+    if failed := sum(example.failed for example in examples):
+        result["n_failed"] = failed
     result.update(metric.extra)
     if metric.options.return_alignment:
         result["alignments"] = [example.alignments for example in examples]

@@ -68,8 +68,8 @@ def short_sections(monkeypatch: pytest.MonkeyPatch) -> None:
 def killed(data: Path) -> Callable[..., None]:
     """Run the command line in a process that kills itself."""
 
-    def call(output: Path, when: str = "after sidecar", count: int = 3, metric: str = "wms") -> None:
-        command = [sys.executable, "-c", KILLED, when, str(count), "score", metric]
+    def call(output: Path, when: str = "after sidecar", count: int = 3, metric: str = "wms", *more: str) -> None:
+        command = [sys.executable, "-c", KILLED, when, str(count), "score", metric, *more]
         done = subprocess.run([*command, "-p", data, "-r", data, "-o", output], cwd=ROOT, capture_output=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert output.exists() == (when == "after move")
@@ -111,6 +111,24 @@ def test_contextual_vectors_of_an_earlier_section_change_no_digit(
     assert run("score", metric, *texts, "-o", tmp_path / "whole.jsonl")[0] == 0
     killed(tmp_path / "s.jsonl", count=4, metric=metric)
     assert run("score", metric, *texts, "-o", tmp_path / "s.jsonl", "--resume")[0] == 0
+    assert (tmp_path / "s.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_rows_without_a_score_are_empty_and_counted_also_in_a_continued_run(
+    run: Run, killed: Callable[..., None], data: Path, tmp_path: Path
+) -> None:
+    metric, texts = "moverscore[truncation=error,window=16]", ["-p", data, "-r", data, "--on-error", "null"]
+    assert run("score", metric, "-p", data, "-r", data)[0] == 2
+    code, out, err = run("score", metric, *texts, "-o", tmp_path / "whole.jsonl")
+    rows = [json.loads(line)["score"] for line in (tmp_path / "whole.jsonl").read_text().splitlines()]
+    failed, scores = rows.count(None), [score for score in rows if score is not None]
+    assert code == 0 and 0 < failed < len(rows) == 50 and f"  n_failed: {failed} of 50\n" in err
+    assert out.endswith(f" = {sum(scores) / len(scores):.4f}\n")
+    assert run("score", metric, *texts, "-o", tmp_path / "s.csv")[0] == 0
+    assert (tmp_path / "s.csv").read_text().count(",\n") == failed
+    killed(tmp_path / "s.jsonl", "after sidecar", 3, metric, "--on-error", "null")
+    again = run("score", metric, *texts, "-o", tmp_path / "s.jsonl", "--resume")
+    assert again[:2] == (code, out) and f"n_failed: {failed} of 50" in again[2]
     assert (tmp_path / "s.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import tiny_model, tiny_tokenizer
+import transformers
+from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
 
 import movers
 from movers.encoders.cache import VectorCache
@@ -199,7 +200,7 @@ def test_vectors_are_cached_by_encoder_aggregation_window_and_cut() -> None:
 def test_vectors_that_are_not_finite_are_an_error_that_names_encoder_and_text() -> None:
     encoder = tiny()
     encoder.model.embeddings.word_embeddings.weight.data[:] = np.nan
-    with pytest.raises(InputError, match="tiny@00000000: 'a cat': expected finite numbers"):
+    with pytest.raises(InputError, match="tiny@0{16}: 'a cat': expected finite numbers"):
         encode(encoder, ["a cat"])
 
 
@@ -223,3 +224,66 @@ def test_texts_that_differ_in_unknown_pieces_are_not_alike(metric: str, minilm: 
     result = getattr(movers, metric)(first, second, **options)
     assert max(result["scores"]) < 0.7 and result["n_unknown"] == 3
     assert getattr(movers, metric)(first, first, **options)["scores"] == pytest.approx([1.0] * 3, abs=1e-6)
+
+
+def one_word_tokenizer() -> Any:
+    """A tokenizer like those of Llama and Gemma, to which a whole text is one word."""
+    from tokenizers import Tokenizer, decoders, models, normalizers
+    from transformers import PreTrainedTokenizerFast
+
+    pieces = ["<unk>", "▁", *(f"▁{word}" for word in TINY_WORDS), *map(chr, range(97, 123)), ".", "東", "京"]
+    tokenizer = Tokenizer(models.Unigram([(piece, -float(len(pieces) / len(piece))) for piece in pieces], 0))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = decoders.Metaspace()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", pad_token="<unk>")
+
+
+def test_words_begin_at_word_boundaries_also_where_the_tokenizer_has_one_word_for_a_text() -> None:
+    pair = tiny_model(seed=31), one_word_tokenizer()
+    (tokens,) = movers.load_encoder(pair).tokenize(["the dogs sat. 東京"])
+    assert tokens.words.tolist() == [0, 1, 1, 2, 3, 3, 4, 5]  # ▁the ▁dog s ▁sat . ▁ 東 京
+    texts = ["the cat sat on the mat.", "the cat"], ["the snow ships in a box.", "a cat"]
+    assert max(movers.moverscore(*texts, model=pair)["scores"]) < 0.99
+    result = movers.moverscore(*texts, model=pair, stopwords=["the", "a"], return_alignment=True)
+    assert [unit["text"] for unit in result["alignments"][1][0]["prediction"]] == ["cat"]
+
+
+DELETED = [("यह मेल है", "यह मूल है"), ("กิน", "กัน"), ("\ue000", "\ue001"), ("a \ue000 cat", "a \ue001 cat"), ("か", "が")]
+
+
+@pytest.mark.parametrize("metric", ["moverscore", "bertscore_emd", "wms"])
+@pytest.mark.filterwarnings("ignore:.*the encoder does not know", "ignore:.*non-Latin")
+def test_texts_that_differ_in_characters_the_tokenizer_deletes_are_not_alike(metric: str, minilm: Any) -> None:
+    options = {"model": minilm, "stopwords": None} if metric == "wms" else {}
+    first, second = map(list, zip(*DELETED, strict=True))
+    result = getattr(movers, metric)(first, second, **options)
+    if metric == "wms":
+        del result["scores"][3]  # to its rules a private character beside a word is a symbol
+    assert max(result["scores"]) < 0.95 and result["n_unknown"] == len(DELETED)
+    same = getattr(movers, metric)([*first, "café"], [*first, "cafe"], **options)  # accents are the model's business
+    assert same["scores"] == pytest.approx([1.0] * 6, abs=1e-6) and same["n_unknown"] == 4
+
+
+def test_a_model_whose_vectors_depend_on_padding_reads_one_text_at_a_time() -> None:
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    shape |= {"vocab_size": len(tiny_tokenizer()), "initializer_range": 0.5, "max_position_embeddings": 64}
+    torch.manual_seed(0)
+    convolution = transformers.ConvBertModel(transformers.ConvBertConfig(**shape, embedding_size=16)).eval()
+    sparse = transformers.BigBirdModel(transformers.BigBirdConfig(**shape, block_size=4, num_random_blocks=1)).eval()
+    for model in (convolution, sparse):
+        encoder = ContextualEncoder(model, tiny_tokenizer(), "tiny", "2" * 64, VectorCache())
+        together = encode(encoder, [LONG, "a cat"])
+        alone = [encode(encoder, [text])[0] for text in ("a cat", LONG)]
+        for one, other in zip(together, alone[::-1], strict=True):
+            np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-5)
+    funnel = transformers.FunnelConfig(vocab_size=99, block_sizes=[1, 1, 1], d_model=16, n_head=2, d_head=8, d_inner=32)
+    with pytest.raises(InputError, match="model: FunnelModel: cannot encode 'a' alone: output with shape"):
+        movers.load_encoder((transformers.FunnelModel(funnel), tiny_tokenizer()))
+
+
+def test_autocast_around_a_call_changes_no_vector() -> None:
+    encoder = tiny()
+    (expected,) = encode(encoder, [LONG])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (actual,) = encode(encoder, [LONG])
+    np.testing.assert_array_equal(actual.vectors, expected.vectors)

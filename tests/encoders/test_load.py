@@ -15,6 +15,7 @@ from tiny import tiny_model, tiny_tokenizer
 import movers
 from movers import load_encoder
 from movers.encoders.layers import Aggregation
+from movers.encoders.load import _load_contextual
 from movers.errors import InputError
 
 
@@ -46,6 +47,7 @@ def test_a_pair_is_wrapped_once_until_its_weights_change() -> None:
     with torch.no_grad():
         model.embeddings.word_embeddings.weight.add_(torch.linspace(0, 1, 16))
     after = load_encoder((model, tokenizer))
+    assert load_encoder(encoder) is after  # not the old weights
     assert after.identity != encoder.identity and np.abs(vectors(after) - before).max() > 1e-3
 
 
@@ -90,10 +92,14 @@ def test_a_folder_is_loaded_once_and_again_after_it_was_saved_again(model_folder
     assert encoder.name == "tiny-folder" and str(model_folder.parent) not in encoder.identity
     ids = encoder.tokenize(["the red cat"])[0].ids.tolist()
     np.testing.assert_allclose(vectors(encoder), plain(tiny_model(seed=20), ids), atol=1e-5)
-    tiny_model(seed=21).save_pretrained(model_folder)
+    tiny_model(seed=21).save_pretrained(model_folder, max_shard_size="5KB")
+    (model_folder / "model.safetensors").unlink()
     again = load_encoder(model_folder, device="cpu")
     assert again.identity != encoder.identity
     np.testing.assert_allclose(vectors(again), plain(tiny_model(seed=21), ids), atol=1e-5)
+    index = model_folder / "model.safetensors.index.json"  # says which shard has a weight
+    index.write_text(index.read_text() + " ")
+    assert load_encoder(model_folder, device="cpu").identity != again.identity
 
 
 def test_code_of_a_model_is_not_run(model_folder: Path, tmp_path: Path) -> None:
@@ -115,18 +121,50 @@ def test_half_precision_is_near_and_named_in_signatures(model_folder: Path) -> N
         load_encoder(model_folder, device="cpu", dtype="int8")
 
 
-@pytest.mark.parametrize("device", ["gpu", pytest.param("cuda", marks=pytest.mark.skipif("torch.cuda.is_available()"))])
+@pytest.mark.parametrize(
+    "device", ["gpu", "meta", pytest.param("cuda", marks=pytest.mark.skipif("torch.cuda.is_available()"))]
+)
 def test_a_device_that_is_not_there_is_refused_with_the_remedy(device: str) -> None:
     with pytest.raises(InputError, match=f"device: '{device}' is not available here; use 'cpu' or 'auto'"):
         movers.moverscore(["a cat"], ["a dog"], device=device)
 
 
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
-def test_a_folder_that_cannot_be_loaded_is_named_in_one_line(model_folder: Path, file: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", None),
+        ("config.json", b"[1]"),
+        ("tokenizer.json", b"{}"),
+        ("model.safetensors", None),
+        ("model.safetensors", b"\xff" * 99),
+        ("model.safetensors", "half"),
+    ],
+)
+def test_a_folder_that_cannot_be_loaded_is_named_in_one_line(model_folder: Path, file: str, content: Any) -> None:
+    data = (model_folder / file).read_bytes()
     (model_folder / file).unlink()
-    with pytest.raises(InputError, match="tiny-folder': expected the folder of a transformers model") as caught:
+    if content is not None:
+        (model_folder / file).write_bytes(data[: len(data) // 2] if content == "half" else content)
+    with pytest.raises(InputError, match=f"tiny-folder': expected the folder of a transformers .*{file}") as caught:
         load_encoder(model_folder, device="cpu")
     assert "\n" not in str(caught.value)
+
+
+def test_the_default_dtype_of_torch_changes_no_vector(model_folder: Path) -> None:
+    from movers.quality.model import SHIPPED, _load, find_model
+
+    expected = vectors(load_encoder(model_folder, device="cpu"))
+    for dtype in (torch.float64, torch.bfloat16):
+        torch.set_default_dtype(dtype)
+        try:
+            _load_contextual.cache_clear()
+            encoder = load_encoder(model_folder, device="cpu")
+            encoder.cache.clear()
+            np.testing.assert_array_equal(vectors(encoder), expected)
+            module = _load.__wrapped__(str(find_model(SHIPPED)), SHIPPED, "").module
+            assert {value.dtype for value in module.parameters()} == {torch.float32}
+        finally:
+            torch.set_default_dtype(torch.float32)
 
 
 def test_without_a_reachable_hub_an_unknown_name_is_refused_within_seconds(run_python: Callable[..., str]) -> None:

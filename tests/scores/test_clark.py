@@ -13,10 +13,12 @@ import pytest
 from numpy.typing import NDArray
 from plain import check_alignment, transport
 from scipy.spatial.distance import cdist
+from tiny import tiny_table
 
 import movers
 from movers import IdfTable, InputError, load_encoder, mover_distance
-from movers.texts import STOP_MASS
+from movers.scores.unrelated import unrelated_texts
+from movers.texts import STOP_MASS, WordRules
 from movers.version import VERSION
 
 Metric = Callable[..., dict[str, Any]]
@@ -168,7 +170,9 @@ def test_other_scripts_are_scored() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*does not know")
-def test_words_without_a_vector_are_dropped_or_at_the_origin_or_match_themselves(tmp_path: Path) -> None:
+def test_words_without_a_vector_are_dropped_or_at_the_origin_or_match_themselves(
+    tmp_path: Path, vector_file: Callable[..., Path]
+) -> None:
     (tmp_path / "v.txt").write_text("man 1 2\nwoman 4 6\n")
     options: dict[str, Any] = {"model": str(tmp_path / "v.txt"), "temperature": 3.0}
     options |= {"stopwords": "drop", "distance": "euclidean"}
@@ -181,6 +185,10 @@ def test_words_without_a_vector_are_dropped_or_at_the_origin_or_match_themselves
         result = movers.wms(*texts, oov=oov, **options)
         assert result["distances"] == [value if value is None else pytest.approx(value) for value in distances]
         assert result["n_unknown"] == 3  # "the" is dropped, not unknown
+    known = sorted({word for text in unrelated_texts() for word in WordRules().words(text)})[::2]
+    options = {"model": str(vector_file(tiny_table(known)))}
+    units = {movers.wms(["snow"], ["snow"], oov=oov, **options)["temperature"] for oov in ("drop", "zero", "match")}
+    assert len(units) == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -191,7 +199,7 @@ A = "The Old bank sold 3 red Boats, twice! The bank was red. It rained heavily o
 
 def test_a_signature_says_how_a_score_was_computed() -> None:
     assert movers.wms(TEXTS[:1], TEXTS[:1])["signature"] == (
-        "wms|emb:wordllama-256@64b47a2d|oov:drop|weights:count|stop:english-0.05|case:lower|words:all-0.4|lang:en|"
+        "wms|emb:wordllama-256@64b47a2dc493cb8e|oov:drop|weights:count|stop:english-0.05|case:lower|words:all-0.4|lang:en|"
         f"dist:cosine|norm:no|temp:auto|refs:max|v:{VERSION}"
     )
 
@@ -244,6 +252,8 @@ def test_options_of_reading_decide_what_is_a_unit(tiny_bert: Any) -> None:
     assert weights_of(movers.wms, A, stopwords=None)["was"] == weights_of(movers.wms, A, stopwords=None)["sold"]
     assert weights_of(movers.wms, "Bank sold", stopwords=["Bank"])["bank"] == pytest.approx(0.05 / 1.05)
     assert "bank's" in weights_of(movers.wms, A, lang="fr")
+    plain, *others = (movers.wms([A], ["don't"], lang=lang) for lang in ("en", "EN", "en-GB", "en_US"))
+    assert others == [plain] * 3  # also the signature
     assert len(weights_of(movers.sms, A)) == 3
 
 
@@ -257,7 +267,7 @@ def test_a_sentence_encoder_replaces_the_mean_of_words(tiny_bert: Any) -> None:
     for words in ("wordllama", tiny_bert):
         result = movers.sms(["The cat sat on the mat."], ["A big dog runs."], model=words, sentence_encoder=tiny_bert)
         assert result["distances"] == pytest.approx([float(np.linalg.norm(x - y))], abs=1e-6)
-        assert f"|sentvec:{encoder.identity}-float32|" in result["signature"]
+        assert f"|sentvec:{encoder.identity}-float32-{encoder.sentence_window}|" in result["signature"]
     with pytest.raises(InputError, match="^sms: sentence_encoder: expected a contextual encoder, but wordllama-256@"):
         movers.sms(["A cat."], ["A dog."], sentence_encoder="wordllama")
 

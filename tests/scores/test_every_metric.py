@@ -169,6 +169,11 @@ def test_a_baseline_file_is_for_the_metric_and_options_it_was_made_with(name: st
     option: dict[str, Any] = {"normalize": True} if name in CLARK else {"window": 64}
     with pytest.raises(InputError, match=f"{name}: rescale: .* is for (norm|window)"):
         score(name, rescale=path, **option)
+    for part in [part for part in ("score", "recall") if part in record]:
+        save_baseline({key: value for key, value in record.items() if key != part}, path)
+        with pytest.raises(InputError, match=rf"{name}: rescale: .*baseline.json was not written by .*'{part}'"):
+            score(name, rescale=path)
+    save_baseline(record, path)
     with pytest.raises(InputError, match="is for metric"):
         score("sms" if name == "wms" else "bertscore_emd" if name == "bertscore_hungarian" else "wms", rescale=path)
 

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from plain import PREDICTIONS, REFERENCES
 from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
 
 import movers
+import movers.rewards
 from movers import InputError, Scorer
 from movers.scorer import SECTION, Row
 
@@ -27,6 +29,7 @@ class Passes:
 
     def __init__(self, seed: int) -> None:
         self.model = tiny_model(seed=seed), tiny_tokenizer()
+        movers.load_encoder(self.model)  # which tries it
         self.sizes: list[int] = []
         self.model[0].register_forward_pre_hook(self._record, with_kwargs=True)
 
@@ -160,3 +163,38 @@ def test_a_later_call_passes_few_files_and_functions() -> None:
     assert 20 < len(passed) <= 70, sorted(passed)
     files = {file for file, *_ in passed}
     assert len(files) <= 14, sorted(files)
+
+
+def test_scores_and_signatures_follow_a_model_in_training() -> None:
+    model, tokenizer = tiny_model(seed=61), tiny_tokenizer()
+    encoder = movers.load_encoder((model, tokenizer))
+    reward = movers.rewards.reward("moverscore", model=(model, tokenizer), rescale=False)
+    scorers = [Scorer(("moverscore", {"model": held})) for held in ((model, tokenizer), encoder)]
+    texts = ["the red cat", "a dog"], ["the cat", "a dog"]
+    before = [scorer.score(*texts)["moverscore"] for scorer in scorers]
+    reward.score(*texts)
+    model.embeddings.word_embeddings.weight.data += torch.linspace(0, 1, 16)
+    fresh = movers.moverscore(*texts, model=(model, tokenizer))
+    for scorer, old in zip(scorers, before, strict=True):
+        new = scorer.score(*texts)["moverscore"]
+        assert new["signature"] == fresh["signature"] != old["signature"]
+        assert new["scores"] == pytest.approx(fresh["scores"], abs=1e-6) and new["scores"][0] != old["scores"][0]
+    assert reward.score(*texts) == pytest.approx(fresh["scores"], abs=1e-6)
+
+
+def test_a_row_too_large_to_compare_is_found_before_it_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("movers.scores.metric._MOST_CELLS", 100)
+    passes = Passes(seed=62)
+    rows = [words(1, 5), words(2, 20), words(3, 5)]
+    metrics = [(name, {"model": passes.model}) for name in ("moverscore", "bertscore_emd")]
+    message = r"moverscore: predictions\[1\]: comparing 22 with 22 units takes 484 cells, more than 100"
+    with pytest.raises(InputError, match=message):
+        Scorer(metrics).score(rows, rows)
+    assert not passes.sizes
+    with pytest.warns(UserWarning, match="row 1 has no score: comparing 22 with 22 units"):
+        results = Scorer(metrics, on_error="null").score(rows, rows)
+    assert sum(passes.sizes) == 2
+    for result in results.values():
+        assert result["scores"] == [pytest.approx(1.0, abs=1e-6), None, pytest.approx(1.0, abs=1e-6)]
+        assert result["n_failed"] == 1 and result["score"] == pytest.approx(1.0, abs=1e-6)
+    assert results["bertscore_emd"]["recall"][1] is None
