@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import torch
@@ -89,6 +90,17 @@ def _repetitions(text: str) -> tuple[int, str]:
     return 1, text
 
 
+def _repeated_share(text: str) -> float:
+    """Share of a text's word pairs that stand in it before."""
+    pairs = list(pairwise(token.casefold() for token, _, _ in token_spans(text) if _has_words(token)))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
+
+
+def _excess_repetition(row: Row) -> float:
+    others = max(map(_repeated_share, [*row.references, *row.sources]))
+    return max(_repeated_share(row.prediction) - others, 0.0)
+
+
 class _Part(NamedTuple):
     """One metric of a reward: its text as the user wrote it, its column among the Scorer's examples, its scale."""
 
@@ -112,8 +124,10 @@ class Reward:
 
     Completions without words get the lower bound: 0 for wms, sms, swms and reference_free_summary_quality, −1 for
     moverscore and bertscore_*. So do completions of stop words alone where the metric drops them, unless a reference
-    has nothing else either. A completion that repeats itself earns no more than without the repetition, unless a
-    reference repeats itself as often.
+    has nothing else either. A completion that is nothing but a repetition earns no more than what it repeats, unless a
+    reference repeats itself as often. Other repetitions may pay: by `bertscore_hungarian` a phrase twice and one word
+    more can earn more than the phrase once, because the copies match other words of the reference. Set
+    `repetition_penalty` where a policy finds this out.
 
     Parameters
     ----------
@@ -128,6 +142,9 @@ class Reward:
     aspect : str, optional
         Reward this aspect of `reference_free_summary_quality` instead of its score. In brackets after the name it holds
         for one metric of several.
+    repetition_penalty : float from 0 to 1, default 0
+        Share of the reward, counted from the lower bound, that a completion would lose if all its word pairs stood in
+        it before. What a reference repeats as well is not counted.
     name : str, optional
         Name under which trainers log the reward; the metrics' names by default.
     **options
@@ -145,9 +162,15 @@ class Reward:
         source_column: str = "source",
         transform: Literal["log"] | None = None,
         aspect: str | None = None,
+        repetition_penalty: float = 0.0,
         name: str | None = None,
         **options: object,
     ) -> None:
+        if not 0 <= repetition_penalty <= 1:
+            raise InputError(
+                f"reward: repetition_penalty: expected a number from 0 to 1, but got {repetition_penalty!r}"
+            )
+        self._repetition_penalty = repetition_penalty
         self._parts: list[_Part] = []
         self._metrics: dict[str, tuple[str, Mapping[str, object]]] = {}
         self._columns: dict[str, str] = {}
@@ -203,7 +226,8 @@ class Reward:
                 warnings.warn(warning.message, warning.category, stacklevel=2)
         for number, row in zip(rows, values, strict=True):
             total = math.fsum(part.weight * value for part, value in zip(self._parts, row, strict=True))
-            rewards[number] = max(total, self.lower)
+            above = max(total, self.lower) - self.lower
+            rewards[number] = self.lower + above * (1 - self._repetition_penalty * _excess_repetition(rows[number]))
         return rewards
 
     def score(self, completions: Any, references: object = None, *, sources: object = None) -> list[float | None]:

@@ -15,7 +15,7 @@ import pytest
 import torch
 import transformers
 from scipy.optimize import linear_sum_assignment
-from tiny import tiny_table, tiny_tokenizer
+from tiny import tiny_model, tiny_table, tiny_tokenizer
 
 import movers
 from movers.errors import InputError
@@ -70,6 +70,20 @@ def test_a_repetition_that_the_reference_has_too_is_no_fault() -> None:
     song = "Row the boat. Row the boat."
     rewards = by_name("bertscore_hungarian").score([song, "Row the boat."], [song] * 2)
     assert rewards[0] == pytest.approx(1.0, abs=1e-5) and rewards[0] > rewards[1]
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_a_penalty_makes_a_phrase_with_its_copies_and_a_word_more_earn_less(name: str) -> None:
+    phrase = "the storm hit the village"
+    reference = f"{phrase} on Monday and villagers cleared the snow from the baker's shop before noon."
+    texts = [phrase, f"{phrase} {phrase} and", f"{phrase} {phrase} {phrase} and", reference, "..."]
+    plain = by_name(name).score(texts, [reference] * 5)
+    penalised = reward(name, repetition_penalty=0.5).score(texts, [reference] * 5)
+    once, twice, thrice, *_ = penalised
+    assert once > twice > thrice > penalised[-1] == by_name(name).lower
+    assert [plain[0], *plain[3:]] == pytest.approx([penalised[0], *penalised[3:]])
+    assert plain[1] > plain[0] or name != "bertscore_hungarian"  # why there is a penalty
+    assert reward(name, repetition_penalty=1).score(texts[1:2], texts[1:2]) == pytest.approx([1.0], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", PAIRWISE)
@@ -245,6 +259,16 @@ def test_ids_texts_and_padded_tensors_agree(model: transformers.PreTrainedModel,
     assert reward(completions=texts, completion_ids=ended, reference=references) == pytest.approx(by_ids.tolist())
     padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in ended], batch_first=True)
     torch.testing.assert_close(reward.score_ids(padded, others), by_ids)
+
+
+@pytest.mark.parametrize("alignment", ["hungarian", "emd"])
+def test_the_papers_preset_compares_the_token_embeddings_of_the_generator(alignment: str) -> None:
+    generator, tokenizer = tiny_model("t5"), tiny_tokenizer("t5")
+    texts, references = ["the cat sat on the mat", "a dog"], ["a cat is on the mat", "the big dog runs"]
+    metric = METRICS[f"bertscore_{alignment}"].function
+    result = metric(texts, references, preset="paper", model=(generator, tokenizer))
+    expected = embedding_reward(generator, alignment, tokenizer=tokenizer)(completions=texts, reference=references)
+    assert result["scores"] == pytest.approx(expected, abs=1e-5) and "|layer:0|" in result["signature"]
 
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)

@@ -44,24 +44,28 @@ def language_warning(metric: Metric, texts: Sequence[str]) -> bool:
         return False
     tokens = (word for text in texts[:_TEXTS] for word, _, _ in token_spans(text[:8000]))
     words = list(islice((word for word in tokens if any(map(str.isalpha, word))), _WORDS))
-    lang = main_language(getattr(options, "lang", None) or "en")
+    option = getattr(options, "lang", None)
+    lang = main_language(option or "en")
     languages, name = _declared_languages(encoder), encoder.identity.partition("@")[0]
-    guessed = _guess_language(words, lang) if sum(map(len, words)) >= _LEAST_LETTERS else None
+    enough = sum(map(len, words)) >= _LEAST_LETTERS
+    guessed = _guess_language(words, lang) if enough else None
     listed = f"is outside the languages of {name} ({', '.join(sorted(languages))}): its scores say little about meaning"
     count_pieces = getattr(encoder, "count_pieces", None)  # missing if an encoder knows whole words only
     code = guessed or lang
     remedy = f"{f'lang={guessed!r} and ' if guessed and hasattr(options, 'lang') else ''}{_MULTILINGUAL}"
-    if metric.compared_with == "sources":
+    if guessed in languages:
+        remedy = f"lang={guessed!r}"
+    elif metric.compared_with == "sources":
         remedy = "a model trained on texts of that language (`movers train quality`)"
     elif isinstance(encoder, StaticEncoder) and code not in ("en", *_SCRIPTS.values()):
         remedy += f", or word vectors of that language, such as fastText's cc.{code}.300.vec"
-    if languages and lang not in languages:
-        problem = f"lang={options.lang!r} {listed}"
+    if languages and option and lang not in languages:
+        problem = f"lang={option!r} {listed}"
     elif languages and guessed and guessed not in languages:
         problem = f"the texts look like {guessed!r}, which {listed}"
-    elif guessed and name_stop_words(getattr(options, "stopwords", None), lang) == "english":
+    elif guessed and option and name_stop_words(getattr(options, "stopwords", None), lang) == "english":
         problem, remedy = f"the texts look like {guessed!r}, but the stop words are English", f"lang={guessed!r}"
-    elif len(words) > 3 and count_pieces is not None and count_pieces(words) > _MOST_PIECES * len(words):
+    elif enough and count_pieces is not None and count_pieces(words) > _MOST_PIECES * len(words):
         problem = f"{name} splits a word of these texts into more than {_MOST_PIECES} pieces: its scores say little"
     else:
         return False

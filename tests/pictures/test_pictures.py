@@ -142,7 +142,9 @@ def test_files_are_what_their_names_say(tmp_path: Path) -> None:
     assert sum(f"{flow.cost:.3g}" in texts for flow in panel.flows) >= len(panel.flows) / 2  # as far as there is room
     saved = json.loads((tmp_path / "a.json").read_text())
     assert saved["score"] == explanation.score
-    assert saved["pictures"][0]["panels"][0]["flows"][0]["cost"] == panel.flows[0].cost
+    saved_panel = saved["pictures"][0]["panels"][0]
+    assert saved_panel["flows"][0]["cost"] == panel.flows[0].cost and saved_panel["dropped"] == panel.dropped
+    assert panel.dropped["prediction"]
     with pytest.raises(InputError, match=r"a\.pdf: cannot write it: expected a name that ends in"):
         explanation.save(tmp_path / "a.pdf")
 
