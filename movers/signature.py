@@ -24,7 +24,7 @@ def signature(metric: str, fields: Mapping[str, object]) -> str:
     """`metric|key:value|…|v:version`, with None written as `none` and booleans as `yes` and `no`.
 
     >>> signature("wms", {"emb": "wordllama-256@64b47a2dc493cb8e", "stop": None, "norm": False})
-    'wms|emb:wordllama-256@64b47a2dc493cb8e|stop:none|norm:no|v:0.2.0'
+    'wms|emb:wordllama-256@64b47a2dc493cb8e|stop:none|norm:no|v:0.3.0'
     """
     return "|".join([metric, *(f"{key}:{_plain(value)}" for key, value in fields.items()), f"v:{VERSION}"])
 

@@ -25,9 +25,9 @@ KEYS = {
     "reference_free_summary_quality": {"faithfulness", "coverage", "fluency"},
 }
 FIELDS = {
-    "wms": "emb oov weights stop case numbers lang dist norm temp refs",
-    "sms": "emb oov sentvec sentences stop case numbers lang dist norm temp refs",
-    "swms": "emb oov sentvec weights sentences stop case numbers lang dist norm temp refs",
+    "wms": "emb oov weights stop case words lang dist norm temp refs",
+    "sms": "emb oov sentvec sentences stop case words lang dist norm temp refs",
+    "swms": "emb oov sentvec weights sentences stop case words lang dist norm temp refs",
     "moverscore": "emb layer dtype window subwords special n norm weights stop punct dist sim refs",
     "bertscore_hungarian": "emb layer dtype window align weights refs",
     "bertscore_emd": "emb layer dtype window align weights refs",

@@ -94,7 +94,7 @@ _KWARGS_DESCRIPTION = """
         >>> references = ["It ships in a box. A man sells snow."]
         >>> result = sms.compute(predictions=["Snow is sold online. It ships in a box."], references=references)
         >>> round(result["score"], 4)
-        0.5369
+        0.5396
 """
 
 

@@ -93,7 +93,7 @@ _KWARGS_DESCRIPTION = """
         >>> references = ["It ships in a box. A man sells snow."]
         >>> result = swms.compute(predictions=["Snow is sold online. It ships in a box."], references=references)
         >>> round(result["score"], 4)
-        0.6452
+        0.6477
 """
 
 

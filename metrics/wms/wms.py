@@ -93,7 +93,7 @@ _KWARGS_DESCRIPTION = """
         >>> references = ["A man is selling snow on the internet."]
         >>> result = wms.compute(predictions=["A man sells snow online."], references=references)
         >>> round(result["score"], 4)
-        0.7449
+        0.8062
 """
 
 

@@ -421,7 +421,7 @@ class WordMover(MoverSimilarity):
     >>> import movers
     >>> result = movers.wms(["A man sells snow online."], ["A man is selling snow on the internet."])
     >>> round(result["score"], 4)
-    0.7449
+    0.8062
     """
 
     options: WmsOptions
