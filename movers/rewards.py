@@ -226,8 +226,9 @@ class Reward:
                 warnings.warn(warning.message, warning.category, stacklevel=2)
         for number, row in zip(rows, values, strict=True):
             total = math.fsum(part.weight * value for part, value in zip(self._parts, row, strict=True))
-            above = max(total, self.lower) - self.lower
-            rewards[number] = self.lower + above * (1 - self._repetition_penalty * _excess_repetition(rows[number]))
+            value = max(total, self.lower)
+            lost = self._repetition_penalty and self._repetition_penalty * _excess_repetition(rows[number])
+            rewards[number] = value - lost * (value - self.lower)
         return rewards
 
     def score(self, completions: Any, references: object = None, *, sources: object = None) -> list[float | None]:
