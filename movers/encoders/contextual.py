@@ -125,9 +125,7 @@ class ContextualEncoder:
         documents, last = self.tokenize(texts), [Aggregation("last")]
         try:
             runs = [dict(self._forward(texts, documents, last, self.max_window, size)) for size in (2, 1, 1)]
-        except InputError:
-            raise
-        except (IndexError, RuntimeError, TypeError) as error:
+        except (IndexError, RuntimeError) as error:
             raise InputError(f"model: {self.name}: cannot encode {texts[0]!r} alone: {error}") from error
         together, alone, again = (np.concatenate([run[0][0], run[1][0]]) for run in runs)
         tolerance = (1e-4 if self.dtype == "float32" else 0.05) * np.abs(alone).max()
@@ -165,7 +163,7 @@ class ContextualEncoder:
         """
         lost = {
             word
-            for word in {span[0] for span in token_spans(text)}
+            for word in {span[0] for span in token_spans(text) if not span[0].isascii()}
             if _visible_count(self._tokenizer.normalizer.normalize_str(word)) < _visible_count(word)
         }
         for word, start, end in token_spans(text) if lost else []:
@@ -333,15 +331,16 @@ def _word_numbers(text: str, tokens: Tokens) -> NDArray[np.int64]:
     spaces, or any text, is one word. White space continues a word.
     """
     begins = np.cumsum([0, *map(len, split_pieces(text))])
-    surfaces = [text[start:end] for start, end in zip(tokens.starts, tokens.ends, strict=True)]
+    surfaces = [text[start:end] for start, end in zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)]
     blanks = [len(surface) - len(surface.lstrip()) for surface in surfaces]
     first = np.searchsorted(begins, tokens.starts + blanks, side="right")  # boundaries up to the token's first letter
     last = np.searchsorted(begins, tokens.ends - 1, side="right")
+    columns = (first.tolist(), last.tolist(), tokens.words.tolist(), tokens.special.tolist(), surfaces)
     numbers, number, before = [], -1, (-1, -1)
-    for *places, word, special, surface in zip(first, last, tokens.words, tokens.special, surfaces, strict=True):
+    for begin, end, word, special, surface in zip(*columns, strict=True):
         if not special and surface.strip():
-            number += places[0] > before[0] or word != before[1]
-            before = places[1], word
+            number += begin > before[0] or word != before[1]
+            before = end, word
         numbers.append(-1 if special else number)
     return np.array(numbers, dtype=np.int64)
 
