@@ -101,12 +101,7 @@ def _check_sizes(metric: Metric, rows: Sequence[Pair]) -> None:
     for row, (prediction, references) in enumerate(rows):
         for reference in references:
             try:
-<<<<<<< HEAD
-                # Bytes, of which there are more than units.
-                check_size(len(prediction.encode()), len(reference.encode()))
-=======
                 check_size(len(prediction.encode()), len(reference.encode()))  # a text has fewer units than bytes
->>>>>>> encode
             except TooLarge:
                 try:
                     check_size(*(len(bag.masses) for _, bag in counting.read([prediction, reference])))
