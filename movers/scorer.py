@@ -173,6 +173,7 @@ class Scorer:
         self._follow_training()
         name, progress = ", ".join(self.specs), self._run.progress
         unknown = dict.fromkeys(self.metrics, 0)
+        failures: dict[str, list[str]] = {}
         count = 0
         with progress_bar(total, desc=name, unit=" texts", progress=progress, initial=first_row) as bar:
             for examples in self._examples(rows, total, first_row):
@@ -181,6 +182,10 @@ class Scorer:
                 count += 1
                 for label, example in zip(self.metrics, examples, strict=True):
                     unknown[label] += example.unknown
+                    if example.failed:
+                        failures.setdefault(label, []).append(f"row {first_row + count - 1}: {example.failed}")
+        for label, reasons in failures.items():
+            warnings.warn(f"{label}: {len(reasons)} row(s) have no score; {reasons[0]}", stacklevel=2)
         for label, number in unknown.items():
             if number > _UNKNOWN_SHARE * count:
                 warnings.warn(
