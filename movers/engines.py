@@ -104,8 +104,8 @@ def score_dataset(
 
     def score_batch(batch: Mapping[str, list[object]], indices: list[int]) -> Any:
         scorer.forget()
-        stream = on_cluster or scorer.stream(read(batch, indices[0]), first_row=indices[0])
-        scored = list(islice(stream, len(indices)))
+        stream = on_cluster and islice(on_cluster, len(indices))
+        scored = list(stream or scorer.stream(read(batch, indices[0]), first_row=indices[0]))
         examples.extend(scored)
         scores: dict[str, Any] = {}
         for label, column in zip(scorer.specs, zip(*scored, strict=True), strict=True):

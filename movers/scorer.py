@@ -177,6 +177,7 @@ class Scorer:
         first_rows = list(islice(rows, 32))
         unsuited = {label for label in self.metrics if self._warn_about_language(label, first_rows)}
         unknown = dict.fromkeys(self.metrics, 0)
+        failures: dict[str, list[str]] = {}
         count = 0
         with progress_bar(total, desc=name, unit=" texts", progress=progress, initial=first_row) as bar:
             for examples in self._examples(chain(first_rows, rows), total, first_row):
@@ -185,6 +186,10 @@ class Scorer:
                 count += 1
                 for label, example in zip(self.metrics, examples, strict=True):
                     unknown[label] += example.unknown
+                    if example.failed:
+                        failures.setdefault(label, []).append(f"row {first_row + count - 1}: {example.failed}")
+        for label, reasons in failures.items():
+            warnings.warn(f"{label}: {len(reasons)} row(s) have no score; {reasons[0]}", stacklevel=2)
         for label, number in unknown.items():
             if number > _UNKNOWN_SHARE * count and label not in unsuited:  # one warning is enough
                 warnings.warn(

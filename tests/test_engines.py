@@ -82,7 +82,7 @@ def test_what_cannot_be_scored_is_an_error(call: dict[str, Any], message: str) -
 
 def test_a_row_that_fails_has_no_score_on_request(monkeypatch: pytest.MonkeyPatch, tiny_bert: tuple[Any, Any]) -> None:
     monkeypatch.setattr("movers.scores.metric._MOST_CELLS", 23)
-    with pytest.warns(UserWarning, match="bertscore_emd: row 0 has no score: comparing"):
+    with pytest.warns(UserWarning, match=r"bertscore_emd: 1 row\(s\) have no score; row 0: comparing"):
         scored = score_dataset(rows(), "bertscore_emd", model=tiny_bert, batch_size=1, on_error="null")
     assert [score is None for score in scored.dataset["bertscore_emd"]] == [True, False, True, False, True]
     assert scored.dataset["bertscore_emd_f1"][0] is None and scored.results["bertscore_emd"]["n_failed"] == 3

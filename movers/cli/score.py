@@ -155,7 +155,7 @@ class _Totals:
         self.rows += len(examples)
         self.sum = sum((example.score for example in examples if not example.failed), self.sum)
         for name in self.counts:
-            self.counts[name] += sum(getattr(example, name.removeprefix("n_")) for example in examples)
+            self.counts[name] += sum(bool(getattr(example, name.removeprefix("n_"))) for example in examples)
 
 
 def _print_means(arguments: argparse.Namespace, scorer: Scorer, totals: Sequence[_Totals]) -> None:

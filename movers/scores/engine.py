@@ -7,7 +7,6 @@ other texts.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
@@ -48,7 +47,7 @@ def score_block(
 ) -> list[Example]:
     """Score rows, with a pool in its threads; errors name the row, counted from `first_row`.
 
-    With `on_error="null"` a row that cannot be scored is marked as failed, with a warning.
+    With `on_error="null"` a row that cannot be scored is marked as failed.
     """
     failed: dict[int, Example] = {}
     while True:
@@ -59,10 +58,16 @@ def score_block(
             row = left[error.row]
             if on_error == "raise":
                 raise RowError(error.metric, error.argument, first_row + row, error.reason, error.place) from None
+<<<<<<< HEAD
             warnings.warn(f"{error.metric}: row {first_row + row} has no score: {error.reason}", stacklevel=2)
             nothing = cast("TransportMetric", metric).compare_empty(False)
             example = reduce_references(metric, [nothing], False, False, False)
             failed[row] = example._replace(score=math.nan, empty=False, failed=True)
+=======
+            failed[row] = reduce_references(
+                metric, [cast("TransportMetric", metric).compare_empty(False)], False, False
+            )._replace(score=math.nan, empty=False, failed=error.reason)
+>>>>>>> encode
         else:
             return [failed[row] if row in failed else next(examples) for row in range(len(rows))]
 

@@ -46,7 +46,7 @@ class Example(NamedTuple):
     unknown: bool
     alignments: list[dict[str, object]] | None
     distance: float | None
-    failed: bool = False  # it could not be scored: score and parts are NaN
+    failed: str = ""  # why it could not be scored; score and parts then mean nothing
 
     @property
     def numbers(self) -> dict[str, float | None]:

@@ -86,7 +86,7 @@ def collect(metric: Metric, examples: Sequence[Example]) -> Result:
         result["distances"] = distances
     for name in examples[0].parts:
         result[name] = [example.numbers[name] for example in examples]
-    if failed := sum(example.failed for example in examples):
+    if failed := sum(bool(example.failed) for example in examples):
         result["n_failed"] = failed
     result.update(metric.extra)
     if metric.options.return_alignment:

@@ -191,7 +191,7 @@ def test_a_row_too_large_to_compare_is_found_before_it_is_encoded(monkeypatch: p
     with pytest.raises(InputError, match=message):
         Scorer(metrics).score(rows, rows)
     assert not passes.sizes
-    with pytest.warns(UserWarning, match="row 1 has no score: comparing 22 with 22 units"):
+    with pytest.warns(UserWarning, match=r"moverscore: 1 row\(s\) have no score; row 1: comparing 22 with 22 units"):
         results = Scorer(metrics, on_error="null").score(rows, rows)
     assert sum(passes.sizes) == 2
     for result in results.values():
