@@ -58,16 +58,9 @@ def score_block(
             row = left[error.row]
             if on_error == "raise":
                 raise RowError(error.metric, error.argument, first_row + row, error.reason, error.place) from None
-<<<<<<< HEAD
-            warnings.warn(f"{error.metric}: row {first_row + row} has no score: {error.reason}", stacklevel=2)
             nothing = cast("TransportMetric", metric).compare_empty(False)
             example = reduce_references(metric, [nothing], False, False, False)
-            failed[row] = example._replace(score=math.nan, empty=False, failed=True)
-=======
-            failed[row] = reduce_references(
-                metric, [cast("TransportMetric", metric).compare_empty(False)], False, False
-            )._replace(score=math.nan, empty=False, failed=error.reason)
->>>>>>> encode
+            failed[row] = example._replace(score=math.nan, empty=False, failed=error.reason)
         else:
             return [failed[row] if row in failed else next(examples) for row in range(len(rows))]
 
