@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,20 +28,16 @@ _COMMAND = "train quality"
 _FILES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz", ".txt")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A document with a good summary; also as sentences, once they are needed."""
+class Pair(NamedTuple):
+    """A document with a good summary."""
 
     document: str
     summary: str
-    document_sentences: tuple[str, ...] = ()
-    summary_sentences: tuple[str, ...] = ()
 
 
-def _column(where: str, names: Iterable[str], wanted: str | None, what: str) -> str:
-    names = list(names)
-    usual = _USUAL_COLUMNS[what]
-    found = next((name for name in ([wanted] if wanted is not None else usual) if name in names), None)
+def _column(where: str, names: Sequence[str], wanted: str | None, what: str) -> str:
+    usual = _USUAL_COLUMNS[what] if wanted is None else (wanted,)
+    found = next((name for name in usual if name in names), None)
     if found is None:
         expected = f"a column {wanted!r}" if wanted is not None else f"one of the columns {', '.join(usual)}"
         raise InputError(
@@ -75,17 +71,9 @@ def read_pairs(
 ) -> list[Pair]:
     """Read one or several data sets; rows with a blank document or summary are left out.
 
-    Parameters
-    ----------
-    data
-        A file (JSON Lines, JSON, CSV, TSV, Parquet, Arrow; also gzip'd) or a Hub data set, `name` or
-        `name:configuration`; or a list of these.
-    source_column, summary_column
-        Columns of documents and summaries; found by their usual names if None.
-    split
-        Split of a Hub data set.
-    limit
-        Number of rows to take from the beginning of each data set.
+    `data` is a file (JSON Lines, JSON, CSV, TSV, Parquet, Arrow; also gzip'd), a Hub data set (`name` or
+    `name:configuration`, of which `split` is read), or a list of these; columns are found by their usual names unless
+    named; `limit` rows are taken from the beginning of each data set.
     """
     pairs = []
     for one in [data] if isinstance(data, str) else data:
@@ -93,10 +81,10 @@ def read_pairs(
         for number, row in enumerate(islice(_records(one, split), limit)):
             if not columns:
                 wanted = {"source": source_column, "summary": summary_column}
-                columns = [_column(one, row, name, what) for what, name in wanted.items()]
+                columns = [_column(one, list(row), name, what) for what, name in wanted.items()]
             document, summary = (check_text(_COMMAND, name, str(number), row.get(name)) for name in columns)
             if document.strip() and summary.strip():
-                pairs.append(Pair(document, summary))
+                pairs.append(Pair(document, summary.strip()))
         if not columns:
             raise InputError(f"{_COMMAND}: data: {one!r} has no rows")
     return pairs

@@ -1,7 +1,7 @@
-"""Words of a summary that its document does not have: names, numbers, negations; and what a text speaks of most.
+"""Names, numbers and negations of a summary that its document does not have.
 
-The rules are plain: a word is compared by its stem, a number by its digits, a negation by the words it stands beside.
-They are made for English; in other languages numbers and names are still found, negations are not.
+A word is compared by its stem, a number by its digits, a negation by the words it stands beside. The rules are made for
+English; in other languages numbers and names are still found, negations are not.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from movers.texts import stop_words
 
-__all__ = ["Word", "WordTable", "read_words", "repeated_share", "split_words", "stem", "unknown_facts"]
+__all__ = ["Word", "WordTable", "read_words", "repeated_share", "stem", "unknown_facts"]
 
 # Han, kana and Thai are written without spaces: every character counts as a word.
 _WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -23,7 +24,7 @@ _SUFFIXES = ("ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ions"
              "ion", "er", "ed", "es", "ly", "s", "e", "y")  # fmt: skip
 _DOUBLED = ("ing", "ed", "er", "ers", "est")  # a consonant is doubled before these: stopped
 _NEGATIONS = frozenset(
-    "not no never none nobody nothing neither nor cannot without deny denied denies refuse refused "
+    "not no never none nobody nothing neither nor cannot deny denied denies refuse refused "
     "refuses fail failed fails".split()
 )
 _COUNTS = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -44,6 +45,10 @@ class Word(NamedTuple):
     kind: str  # "word", "name", "number" or "negation"
 
 
+def _runs(word: Word) -> list[str]:
+    return [run.lstrip("0") for run in re.findall(r"\d+", word.text)]
+
+
 def stem(word: str) -> str:
     """A word without its ending.
 
@@ -57,10 +62,6 @@ def stem(word: str) -> str:
             doubled = suffix in _DOUBLED and len(base) > 3 and base[-1] == base[-2]
             return base[:-1] if doubled else base
     return word
-
-
-def _is_negation(word: str) -> bool:
-    return word in _NEGATIONS or word.endswith("n't")
 
 
 def read_words(sentence: str) -> list[Word]:
@@ -78,7 +79,7 @@ def read_words(sentence: str) -> list[Word]:
             found.append(Word(text, re.sub(r"\D", "", text).lstrip("0"), "number"))
         elif lower in _NUMBERS and lower not in _VAGUE:
             found.append(Word(text, _NUMBERS[lower], "number"))
-        elif _is_negation(lower):
+        elif lower in _NEGATIONS or lower.endswith("n't"):
             found.append(Word(text, "!", "negation"))
         elif lower not in stops and (len(text) > 1 or not text.isascii()):
             found.append(Word(text, stem(text), "name" if place and text[0].isupper() else "word"))
@@ -106,8 +107,7 @@ class WordTable:
     @cached_property
     def digit_runs(self) -> frozenset[str]:
         """Runs of digits: a text may have "2 . 9" or "20 , 000" for a number."""
-        found = (run for word in self if word.kind == "number" for run in re.findall(r"\d+", word.text))
-        return frozenset(run.lstrip("0") for run in found)
+        return frozenset(run for word in self if word.kind == "number" for run in _runs(word))
 
     @cached_property
     def letters(self) -> str:
@@ -130,8 +130,7 @@ class WordTable:
         if word.key in self.counts:
             return True
         if word.kind == "number":
-            runs = [run.lstrip("0") for run in re.findall(r"\d+", word.text)]
-            return bool(runs) and all(run in self.digit_runs for run in runs)
+            return bool(runs := _runs(word)) and all(run in self.digit_runs for run in runs)
         return len(word.text) >= 6 and word.text.lower() in self.letters
 
     def covered_by(self, other: WordTable) -> float:
@@ -164,17 +163,12 @@ def unknown_facts(sentence: Sequence[Word], document: WordTable) -> list[str]:
     return found
 
 
-def split_words(text: str) -> list[str]:
-    """All words and numbers, lower-cased."""
-    return [word.lower() for word in _WORD.findall(text)]
-
-
-def repeated_share(text: str, size: int = 2) -> float:
-    """Share of the runs of `size` words that the text had before.
+def repeated_share(text: str) -> float:
+    """Share of the pairs of neighbouring words that the text had before.
 
     >>> repeated_share("the sea wall broke and the sea wall fell")
     0.25
     """
-    words = split_words(text)
-    runs = list(zip(*(words[begin:] for begin in range(size)), strict=False))
-    return 1 - len(set(runs)) / len(runs) if runs else 0.0
+    words = [word.lower() for word in _WORD.findall(text)]
+    pairs = list(pairwise(words))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0

@@ -8,11 +8,10 @@ Bao et al. 2020, sections 2.1 and 3.2, turn texts into vectors in three ways: st
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +27,10 @@ from movers.transport import unit_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "UnitVectors", "assemble",
-           "encode_texts", "encode_units", "reading_window", "split_units"]  # fmt: skip
+__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "UnitVectors", "encode_texts", "encode_units", "split_units"]
 
 Unit = Literal["words", "sentences", "cross"]
-Array = NDArray[np.floating]  # float32, or float16 from a store
+Array = NDArray[np.floating]
 _SPACED_STOP = re.compile(r"(?<=\s[.!?])\s+(?=\S)")
 
 
@@ -61,22 +59,17 @@ class SentenceAndTokens(Aggregation):
         return torch.cat(list(layers), dim=1)
 
 
-@dataclass(frozen=True)
-class UnitVectors:
-    """A sentence (or word) as a (d,) vector of length 1, its (t, d) token vectors of length 1 and their (t,) ids.
-
-    Words have t = 0. Special tokens count in the vector and are left out of the tokens.
-    """
+class UnitVectors(NamedTuple):
+    """A sentence (or word) as a (d,) vector of length 1 and its (t, d) token vectors of length 1; words have t = 0."""
 
     vector: Array
     tokens: Array
-    ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     unknown: bool = False
 
 
 @dataclass(frozen=True)
 class TextVectors:
-    """A text as (n, d) vectors of its units, (t, d) token vectors, their (t,) ids and the number of their unit.
+    """A text as (n, d) vectors of its units, (t, d) token vectors and the (t,) numbers of their units.
 
     `unknown` tells that the encoder does not know all words or pieces of the text.
     """
@@ -85,7 +78,6 @@ class TextVectors:
     vectors: Array
     tokens: Array
     owners: NDArray[np.int64]
-    ids: NDArray[np.int64]
     unknown: bool = False
     cut: bool = False
 
@@ -97,15 +89,6 @@ class TextVectors:
     def words(self) -> WordTable:
         """The words of its sentences."""
         return WordTable.of(self.units)
-
-    @cached_property
-    def joins(self) -> NDArray[np.int64]:
-        """Each token and the next as one number; every sentence also has a join at its beginning and at its end."""
-        found = []
-        for unit in range(len(self.units)):
-            ids = self.ids[self.owners == unit] + 1  # 0 stands for the edge of a sentence
-            found.append((np.r_[0, ids] << 32) | np.r_[ids, 0])
-        return np.concatenate(found)
 
 
 def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
@@ -131,11 +114,6 @@ def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
     return sentences
 
 
-def reading_window(encoder: Encoder) -> int | None:
-    """Tokens that the encoder reads at once; None for static vectors."""
-    return None if isinstance(encoder, StaticEncoder) else encoder.sentence_window
-
-
 def encode_units(
     units: Sequence[str], encoder: Encoder, unit: Unit, batch_size: int | None = None
 ) -> Iterator[tuple[int, UnitVectors]]:
@@ -144,41 +122,19 @@ def encode_units(
     With a static encoder the vector of a sentence is the mean of its words' (as in a deep averaging network).
     """
     if isinstance(encoder, StaticEncoder):
-        if units:
-            words = [split_units(text, "words") if unit == "sentences" else [text] for text in units]
-            flat, has = known_vectors(encoder, [word for own in words for word in own])  # unknown: the zero vector
-            owners = np.repeat(np.arange(len(units)), [len(own) for own in words])
-            vectors = np.zeros((len(units), flat.shape[1]), np.float32)
-            np.add.at(vectors, owners, flat)
-            known = np.bincount(owners, ~has, minlength=len(units)) == 0
-            no_tokens = np.zeros((0, vectors.shape[1]), np.float32)
-            for index, vector in enumerate(unit_rows(vectors)):
-                yield index, UnitVectors(vector, no_tokens, unknown=not known[index])
+        for index, text in enumerate(units):
+            words = split_units(text, "words") if unit == "sentences" else [text]
+            found, known = known_vectors(encoder, words)  # unknown: the zero vector
+            vector = unit_rows(found.sum(axis=0, keepdims=True))[0]
+            yield index, UnitVectors(vector, np.zeros((0, len(vector)), np.float32), not known.all())
         return
-    found = encoder.encode(units, SentenceAndTokens(), batch_size=batch_size, window=encoder.sentence_window)
-    for index, encoded in found:
+    for index, encoded in encoder.encode(
+        units, SentenceAndTokens(), batch_size=batch_size, window=encoder.sentence_window
+    ):
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
-        kept = ~encoded.tokens.special
-        tokens, ids = unit_rows(encoded.vectors[kept, half:]), encoded.tokens.ids[kept]
-        unknown = bool(encoded.tokens.unknown.any())
-        for place in np.flatnonzero(
-            encoded.tokens.unknown[kept]
-        ):  # unknown pieces share an id: tell them by their text
-            begin, end = encoded.tokens.starts[kept][place], encoded.tokens.ends[kept][place]
-            ids[place] = 2**30 | zlib.crc32(units[index][begin:end].encode()) >> 2
-        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, ids, unknown)
-
-
-def assemble(units: Sequence[str], parts: Sequence[UnitVectors], dimension: int = 0) -> TextVectors:
-    """Put the vectors of a text's units together."""
-    if not parts:
-        empty = np.zeros((0, dimension), np.float32)
-        return TextVectors((), empty, empty, np.zeros(0, np.int64), np.zeros(0, np.int64))
-    owners = np.repeat(np.arange(len(parts)), [len(part.tokens) for part in parts])
-    vectors = np.stack([part.vector for part in parts]).astype(np.float32)
-    tokens, ids = np.concatenate([part.tokens for part in parts]), np.concatenate([part.ids for part in parts])
-    return TextVectors(tuple(units), vectors, tokens, owners, ids, any(part.unknown for part in parts))
+        tokens = unit_rows(encoded.vectors[~encoded.tokens.special, half:])
+        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, bool(encoded.tokens.unknown.any()))
 
 
 def encode_texts(
@@ -186,5 +142,11 @@ def encode_texts(
 ) -> Iterator[tuple[int, TextVectors]]:
     """`(index, text vectors)` for every text as soon as its last unit is ready; every distinct unit is encoded once."""
     units = [split_units(text, unit, lang) for text in texts]
+    none = np.zeros((0, 0), np.float32)
     for index, parts in group_when_complete(units, lambda distinct: encode_units(distinct, encoder, unit, batch_size)):
-        yield index, assemble(units[index], parts)
+        if not parts:
+            yield index, TextVectors((), none, none, np.zeros(0, np.int64))
+            continue
+        owners = np.repeat(np.arange(len(parts)), [len(part.tokens) for part in parts])
+        vectors, tokens = np.stack([part.vector for part in parts]), np.concatenate([part.tokens for part in parts])
+        yield index, TextVectors(tuple(units[index]), vectors, tokens, owners, any(part.unknown for part in parts))
