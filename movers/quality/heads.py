@@ -30,8 +30,10 @@ class Network(nn.Module):
         """(B,) logits."""
         raise NotImplementedError
 
-    def forward(self, labels: Tensor | None = None, **inputs: Tensor) -> dict[str, Tensor]:
-        """Logits, and the cross-entropy with soft labels in [0, 1] if there are any."""
+    def forward(
+        self, labels: Tensor | None = None, num_items_in_batch: object = None, **inputs: Tensor
+    ) -> dict[str, Tensor]:
+        """Logits, and the cross-entropy with soft labels in [0, 1] if there are any; Trainer also passes a count."""
         logits = self.logits(**inputs)
         if labels is None:
             return {"logits": logits}
@@ -50,8 +52,8 @@ class Head(Network):
         first = self.lengths[0]
         sequence = torch.zeros(sum(self.lengths), self.dimension)
         for vectors, room in ((document, sequence[:first]), (summary, sequence[first:])):
-            part = torch.from_numpy(np.asarray(vectors[: len(room)], np.float32))
-            room[: len(part)] = part
+            if len(vectors):
+                room[: len(vectors)] = torch.from_numpy(np.asarray(vectors[: len(room)], np.float32))
         return sequence
 
     def score(self, document: Array, summary: Array) -> float:

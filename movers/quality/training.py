@@ -71,13 +71,11 @@ class TrainingOptions(Options):
         static = load_static(self.encoder) is not None
         unit: Unit = self.unit or ("words" if static else "cross")
         head: HeadName = self.head or "fc"
-        if unit == "cross" and (static or head != "fc"):
-            needs = f"encoder: unit='cross' needs a transformer, but got {self.encoder!r}"
-            raise InputError(f"{metric}: {needs if static else f'head: unit=cross always has fc, but got {head!r}'}")
-        if unit == "words" and not static:
-            raise InputError(
-                f"{metric}: unit: 'words' needs static word vectors, as 'wordllama', but got {self.encoder!r}"
-            )
+        if unit == "cross" and head != "fc":
+            raise InputError(f"{metric}: head: unit='cross' always has 'fc', but got {head!r}")
+        if static == (unit == "cross") and unit != "sentences":
+            needs = "static word vectors, as 'wordllama'" if unit == "words" else "a transformer"
+            raise InputError(f"{metric}: encoder: unit={unit!r} needs {needs}, but got {self.encoder!r}")
         return replace(self, unit=unit, head=head, rate=self.rate or (1e-4 if unit == "cross" else 1e-3))
 
 
@@ -168,7 +166,8 @@ def train(
             return {"sequence": head.sequence(vectors[document], vectors[summary])}
 
     curve = _fit(module, {name: Samples(maker, features) for name, maker in sides.items()}, options, work, progress)
-    for value in module.parameters():
+    trained = [value for value in module.parameters() if value.requires_grad]
+    for value in trained:
         value.data = value.data.half().float()  # as it is saved
     test, maker = list(sides["test"]), sides["test"]
     model = QualityModel(module.eval(), config, "", output.name)
@@ -177,7 +176,7 @@ def train(
         "data": {"digest": digest, "documents": len(pairs), "sources": list(sources)},
         "sides": {name: len(maker.pairs) for name, maker in sides.items()},
         "options": asdict(options),
-        "parameters": sum(value.numel() for value in module.parameters() if value.requires_grad),
+        "parameters": sum(value.numel() for value in trained),
         "curve": curve,
         "test": evaluate_samples(scores, test),
         "environment": {
