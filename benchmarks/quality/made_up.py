@@ -28,7 +28,8 @@ FAULTS = {
 AUXILIARIES = frozenset("is are was were will would can could has have had should may might must does do did".split())
 
 
-def _swap(sentences: list[str], place: int, old: str, new: str) -> str:
+def _swap(sentences: list[str], found: tuple[int, str], new: str) -> str:
+    place, old = found
     changed = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, sentences[place], count=1)
     return " ".join([*sentences[:place], changed, *sentences[place + 1 :]])
 
@@ -57,18 +58,18 @@ def make_fault(kind: str, pair: Pair, other: Pair, rng: Rng) -> str | None:
         forbidden = lower if source is other else pair.summary.lower()
         new = _pick([name for name in names if len(name) > 2 and name.lower() not in forbidden], rng)
         found = _pick(_of_kind(own, "name", pair.document), rng)
-        return _swap(own, *found, new) if found and new else None
+        return _swap(own, found, new) if found and new else None
     if kind == "wrong number":
         found = _pick(_of_kind(own, "number", pair.document), rng)
         digits = [str(value) for value in range(3, 3000, 7) if str(value) not in lower]
         words = [word for word in ("eleven", "seventeen", "ninety", "sixty") if word not in lower] or ["nineteen"]
-        return _swap(own, *found, _pick(digits if found[1][0].isdigit() else words, rng)) if found else None
+        return _swap(own, found, _pick(digits if found[1][0].isdigit() else words, rng)) if found else None
     if kind == "negation":
         found = _pick([(n, w) for n, one in enumerate(own) for w in one.split() if w in AUXILIARIES], rng)
-        return _swap(own, *found, f"{found[1]} not") if found and f"{found[1]} not" not in pair.summary else None
+        return _swap(own, found, f"{found[1]} not") if found and f"{found[1]} not" not in pair.summary else None
     if kind == "swapped roles":
-        names = _of_kind(own, "name", pair.document)
-        pairs = [(n, a, b) for n, a in names for m, b in names if n == m and a < b and a not in b and b not in a]
+        placed = _of_kind(own, "name", pair.document)
+        pairs = [(n, a, b) for n, a in placed for m, b in placed if n == m and a < b and a not in b and b not in a]
         if not pairs:
             return None
         place, first, second = _pick(pairs, rng)

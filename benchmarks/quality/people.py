@@ -60,7 +60,7 @@ class JudgedSet(NamedTuple):
 
 def read_set(name: str) -> JudgedSet:
     file, grouped = SETS[name]
-    rows, groups = judged(file), {}
+    rows, groups = judged(file), dict[object, list[int]]()
     for place, row in enumerate(rows):
         groups.setdefault(row.get("doc"), []).append(place)
     return JudgedSet(name, rows, list(groups.values()) if grouped else None)

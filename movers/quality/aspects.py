@@ -10,8 +10,6 @@ r"""What is good about a summary: faithfulness, coverage, non-repetition, and th
   has, and of its sentences, each by its best cosine with a sentence of the summary and weighted by
   :math:`e^{-i/n_0}`: what comes early in a text matters most.
 * **non_repetition** is the share of the summary's word pairs that it did not have before.
-
-Nothing here is learned, and nothing depends on other pairs.
 """
 
 from __future__ import annotations
@@ -41,22 +39,14 @@ EARLY = 5.0
 
 @dataclass(frozen=True)
 class Aspects:
-    """The aspects of a summary of m sentences beside a document of n, each in [0, 1], and what they were made of.
-
-    Attributes
-    ----------
-    faithfulness, coverage, non_repetition : float
-    sentences : (m,) faithfulness of each sentence of the summary
-    unknown : for each sentence, its names, numbers and negations that the document does not have
-    cosines : (m, n) of sentences
-    """
+    """The aspects of a summary of m sentences beside a document of n, each in [0, 1], and what they were made of."""
 
     faithfulness: float
     coverage: float
     non_repetition: float
-    sentences: Floats
-    unknown: tuple[list[str], ...]
-    cosines: Floats
+    sentences: Floats  # (m,) faithfulness of each sentence of the summary
+    unknown: tuple[list[str], ...]  # for each sentence, its names, numbers and negations that the document lacks
+    cosines: Floats  # (m, n) of sentences
 
     @property
     def parts(self) -> dict[str, float]:
@@ -69,21 +59,23 @@ class Aspects:
 
     def describe(self, summary: TextVectors, document: TextVectors) -> dict[str, object]:
         """Every sentence of the summary with its support and unknown facts, and which of the document are covered."""
-        source, target = self.cosines.argmax(axis=1).tolist(), self.cosines.argmax(axis=0).tolist()
-        support, coverage = self.cosines.max(axis=1).tolist(), self.cosines.max(axis=0).tolist()
-        return {
-            "summary": [
-                {"text": text, "support": support[j], "nearest": source[j], "faithfulness": value, "unknown": unknown}
-                for j, (text, value, unknown) in enumerate(
-                    zip(summary.units, self.sentences.tolist(), self.unknown, strict=True)
-                )
-            ],
-            "document": [
-                {"text": text, "coverage": coverage[i], "nearest": target[i], "covered": coverage[i] >= PARAPHRASE}
-                for i, text in enumerate(document.units)
-            ],
-            "repeated": 1 - self.non_repetition,
-        }
+        rows = zip(summary.units, self.cosines, self.sentences.tolist(), self.unknown, strict=True)
+        of_summary = [
+            {
+                "text": text,
+                "support": float(row.max()),
+                "nearest": int(row.argmax()),
+                "faithfulness": value,
+                "unknown": new,
+            }
+            for text, row, value, new in rows
+        ]
+        of_document = [
+            {"text": text, "coverage": float(column.max()), "nearest": int(column.argmax()),
+             "covered": bool(column.max() >= PARAPHRASE)}
+            for text, column in zip(document.units, self.cosines.T, strict=True)
+        ]  # fmt: skip
+        return {"summary": of_summary, "document": of_document, "repeated": 1 - self.non_repetition}
 
 
 def _token_match(document: TextVectors, summary: TextVectors) -> Floats:

@@ -2,9 +2,8 @@
 
 The paper cuts both texts in parallel to the window, which leaves a summary of a long document some ten tokens. Here the
 window holds the summary and the *evidence*: the sentences of the document that share most rare tokens with it. A
-summary that would fill more than half of the window is read in parts, each beside its own evidence.
-
-This module imports torch; import it late.
+summary that would fill more than half of the window is read in parts, each beside its own evidence. This module imports
+torch; import it late.
 """
 
 from __future__ import annotations
@@ -12,20 +11,21 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from movers.encoders import load_encoder
 from movers.encoders.load import find_device
-from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.quality.heads import Network
 from movers.quality.units import split_units
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from movers.encoders.contextual import ContextualEncoder
 
 __all__ = ["CrossEncoder", "load_cross_encoder", "select_evidence"]
 
@@ -37,9 +37,6 @@ def select_evidence(summary: Ids, sentences: Sequence[Ids], room: int) -> list[i
 
     Until the room is full, the next is the one with the largest weight of tokens of the summary that no chosen sentence
     has; a token weighs one over the number of sentences that have it. At last the earliest sentences follow.
-
-    >>> select_evidence([7, 8], [[1, 2], [1, 7], [1, 8, 3]], room=5)
-    [1, 2]
     """
     sets = [frozenset(sentence) for sentence in sentences]
     counts = Counter(token for tokens in sets for token in tokens)
@@ -55,28 +52,21 @@ def select_evidence(summary: Ids, sentences: Sequence[Ids], room: int) -> list[i
 
 
 class CrossEncoder(Network):
-    """A transformer with the paper's fully connected network (128 neurons) on its first token.
+    """A transformer with frozen embeddings; on its first token the paper's fully connected network (128 neurons)."""
 
-    Embeddings stay as they are: what is trained is saved on top of the encoder that everybody has.
-    """
-
-    def __init__(
-        self, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, window: int, hidden: int = 128
-    ) -> None:
+    def __init__(self, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, window: int) -> None:
         super().__init__()
         self.transformer, self.tokenizer, self.window = transformer, tokenizer, window
         self.room = window - 3  # tokens of both texts beside the three special ones
-        self.hidden = nn.Linear(int(transformer.config.hidden_size), hidden)
-        self.output = nn.Linear(hidden, 1)
+        self.hidden, self.output = nn.Linear(int(transformer.config.hidden_size), 128), nn.Linear(128, 1)
         for name, value in transformer.named_parameters():
             value.requires_grad_(not name.startswith(("embeddings.", "pooler.")))
 
     def sentence_ids(self, text: str, lang: str = "en") -> list[Ids]:
         """Token ids of the sentences of a text, without special tokens."""
         sentences = split_units(text, "sentences", lang)
-        if not sentences:
-            return []
-        return self.tokenizer(sentences, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+        settings = {"add_special_tokens": False, "truncation": False, "verbose": False}
+        return self.tokenizer(sentences, **settings)["input_ids"] if sentences else []
 
     def parts(self, summary: Sequence[Ids]) -> list[Ids]:
         """A summary as parts of equal length, each at most half of the room."""
@@ -117,21 +107,15 @@ class CrossEncoder(Network):
         return scores
 
     def placed(self, device: str | None, dtype: str) -> CrossEncoder:
-        """Itself on a device, the transformer in a precision; a copy if that differs from where it is."""
-        target, precision, here = torch.device(find_device(device)), getattr(torch, dtype), self.output.weight.device
-        stays = target.type == here.type and target.index in (None, here.index)
-        if stays and self.transformer.dtype == precision:
-            return self
-        copied = copy.deepcopy(self).to(target)
-        copied.transformer.to(precision)
+        """A copy on a device, the transformer in a precision."""
+        copied = copy.deepcopy(self).to(find_device(device))
+        copied.transformer.to(getattr(torch, dtype))
         return copied
 
 
 def load_cross_encoder(name: str, window: int) -> CrossEncoder:
     """A cross-encoder on a copy of the named transformer."""
-    encoder = load_encoder(name)
-    if isinstance(encoder, StaticEncoder):
-        raise InputError(f"train quality: unit: 'cross' needs a transformer as encoder, but got {name!r}")
+    encoder = cast("ContextualEncoder", load_encoder(name))
     model, tokenizer = copy.deepcopy((encoder.model, encoder.objects[1]))
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise InputError(f"train quality: unit: 'cross' needs an encoder with [CLS] and [SEP], but got {name!r}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -16,7 +14,7 @@ from movers import io
 from movers.errors import InputError
 from movers.inputs import check_text
 
-__all__ = ["SPLITS", "Pair", "data_digest", "read_pairs", "split_rows"]
+__all__ = ["SPLITS", "Pair", "read_pairs", "split_rows"]
 
 SPLITS = ("train", "validation", "test")
 # Names that data sets give the two columns, the likeliest first.
@@ -37,14 +35,12 @@ class Pair(NamedTuple):
 
 def _column(where: str, names: Sequence[str], wanted: str | None, what: str) -> str:
     usual = _USUAL_COLUMNS[what] if wanted is None else (wanted,)
-    found = next((name for name in usual if name in names), None)
-    if found is None:
-        expected = f"a column {wanted!r}" if wanted is not None else f"one of the columns {', '.join(usual)}"
-        raise InputError(
-            f"{_COMMAND}: data: {where}: expected {expected} for the {what}, but got {', '.join(names)}; "
-            f"name it with --{what}-column"
-        )
-    return found
+    for name in usual:
+        if name in names:
+            return name
+    expected = f"a column {wanted!r}" if wanted is not None else f"one of the columns {', '.join(usual)}"
+    got = f"{', '.join(names)}; name it with --{what}-column"
+    raise InputError(f"{_COMMAND}: data: {where}: expected {expected} for the {what}, but got {got}")
 
 
 def _records(data: str, split: str) -> Iterable[dict[str, object]]:
@@ -56,19 +52,14 @@ def _records(data: str, split: str) -> Iterable[dict[str, object]]:
     try:
         return datasets.load_dataset(name, configuration or None, split=split)
     except (OSError, ValueError) as error:  # no such set, configuration or split; no connection
-        raise InputError(
-            f"{_COMMAND}: data: {data!r} is neither a file nor a data set that the Hub gave: {str(error)[:200]}"
-        ) from error
+        what = "neither a file nor a data set that the Hub gave"
+        raise InputError(f"{_COMMAND}: data: {data!r} is {what}: {str(error)[:200]}") from error
 
 
 def read_pairs(
-    data: str | Sequence[str],
-    *,
-    source_column: str | None = None,
-    summary_column: str | None = None,
-    split: str = "train",
-    limit: int | None = None,
-) -> list[Pair]:
+    data: str | Sequence[str], *, source_column: str | None = None, summary_column: str | None = None,
+    split: str = "train", limit: int | None = None,
+) -> list[Pair]:  # fmt: skip
     """Read one or several data sets; rows with a blank document or summary are left out.
 
     `data` is a file (JSON Lines, JSON, CSV, TSV, Parquet, Arrow; also gzip'd), a Hub data set (`name` or
@@ -90,23 +81,8 @@ def read_pairs(
     return pairs
 
 
-def data_digest(pairs: Sequence[Pair]) -> str:
-    """SHA-256 over the rows, in order; the training record identifies its data by it."""
-    total = hashlib.sha256()
-    for pair in pairs:
-        total.update(json.dumps([pair.document, pair.summary]).encode())
-    return total.hexdigest()
-
-
-def split_rows(
-    pairs: Sequence[Pair], seed: int = 0, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
-) -> dict[str, list[int]]:
-    """Rows of the training, validation and test side; rows of one document, or of one summary, stay together.
-
-    >>> rows = [Pair(f"d{i // 2}", f"s{i}") for i in range(20)]
-    >>> {name: len(side) for name, side in split_rows(rows).items()}
-    {'train': 16, 'validation': 2, 'test': 2}
-    """
+def split_rows(pairs: Sequence[Pair], seed: int = 0) -> dict[str, list[int]]:
+    """Rows of the sides, 80/10/10; rows of one document, or of one summary, stay together."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -121,15 +97,10 @@ def split_rows(
         groups.setdefault(label, []).append(row)
     listed = list(groups.values())
     sides: dict[str, list[int]] = {name: [] for name in SPLITS}
-    bounds = np.cumsum(shares) * len(pairs)
-    taken = 0
     for place in np.random.default_rng([seed, 80]).permutation(len(listed)):
-        side = next((name for name, bound in zip(SPLITS, bounds, strict=True) if taken + 0.5 <= bound), SPLITS[-1])
-        sides[side] += listed[place]
-        taken += len(listed[place])
+        taken = (sum(map(len, sides.values())) + 0.5) / len(pairs)
+        sides["train" if taken <= 0.8 else "validation" if taken <= 0.9 else "test"] += listed[place]
     if empty := [name for name, rows in sides.items() if not rows]:
-        raise InputError(
-            f"data: expected rows of different texts, but {len(pairs)} rows fall into {len(listed)} groups with texts "
-            f"in common, which leaves none for {' and '.join(empty)}"
-        )
+        groups_left = f"{len(listed)} groups with texts in common, which leaves none for {' and '.join(empty)}"
+        raise InputError(f"data: expected rows of different texts, but {len(pairs)} rows fall into {groups_left}")
     return {name: sorted(rows) for name, rows in sides.items()}

@@ -1,7 +1,5 @@
 """Negative samples: good summaries made worse by a known share (Bao et al. 2020, section 2.2).
 
-A data set of documents and summaries has no bad summaries, so negative samples are made:
-
 * *cross pairing* puts another document's summary beside a document: label 0, the own summary has label 1;
 * *mutation* adds random words of the vocabulary at random places, deletes random tokens, or replaces random tokens
   by random words: label `1 - share` with `share = changed tokens / original tokens`, drawn uniformly from [0, 1];
@@ -15,12 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from movers.errors import InputError
-from movers.inputs import check_choice
 from movers.quality.data import Pair
 
 __all__ = ["KINDS", "Negatives", "Sample", "SampleMaker", "build_vocabulary", "mutate", "split_tokens"]
@@ -43,36 +40,23 @@ class Sample(NamedTuple):
 
 
 def split_tokens(text: str) -> list[str]:
-    """Words and punctuation marks, each with the white space before it.
-
-    >>> split_tokens("It's late, go.")
-    ["It's", ' late', ',', ' go', '.']
-    """
+    """Words and punctuation marks, each with the white space before it."""
     return _TOKEN.findall(text)
 
 
 def _join(tokens: Sequence[str]) -> str:
-    """The text of the tokens, with a space wherever two of them would otherwise become one word.
-
-    >>> _join(["sea", "wall", ",", " a", "'", "b"])
-    "sea wall, a' b"
-    """
-    out: list[str] = []
-    run: list[str] = []  # tokens since the last white space
+    """The text of the tokens, with a space wherever two of them would otherwise become one word."""
+    out, run = "", list[str]()  # the tokens since the last white space
     for token in tokens:
         if run and not token[:1].isspace() and split_tokens("".join([*run, token])) != [*run, token]:
             token = " " + token
         run = [token] if token[:1].isspace() else [*run, token]
-        out.append(token)
-    return "".join(out).strip()
+        out += token
+    return out.strip()
 
 
 def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
-    """Distinct words of the texts, sorted; without punctuation.
-
-    >>> build_vocabulary(["Go on, go", "on"])
-    ('Go', 'go', 'on')
-    """
+    """Distinct words of the texts, sorted; without punctuation."""
     words = {token.strip() for text in texts for token in split_tokens(text)}
     return tuple(sorted(word for word in words if re.search(r"\w", word)))
 
@@ -106,14 +90,7 @@ _MUTATIONS = {"add": _add, "delete": _delete, "replace": _replace}
 
 
 def mutate(summary: str, kind: str, share: float, vocabulary: Sequence[str], rng: Rng) -> tuple[str, float]:
-    """Mutate a summary by `kind` (add, delete, replace); return it with its label.
-
-    The number of changed tokens is `round(share * n)`, and the label is `1 - changed / n`: the share that was really
-    changed, not the one that was drawn.
-
-    >>> mutate("one two three four", "delete", 0.5, [], np.random.default_rng(0))[1]
-    0.5
-    """
+    """Mutate `round(share * n)` of a summary's n tokens by `kind`; return it with the label `1 - changed / n`."""
     tokens = split_tokens(summary)
     if not tokens:
         return summary, 1.0
@@ -132,7 +109,6 @@ class SampleMaker:
         self, pairs: Sequence[Pair], negatives: Negatives, vocabulary: Sequence[str], *, fakes: int = 1,
         candidates: int = 1, seed: int = 0,
     ) -> None:  # fmt: skip
-        check_choice("train quality", "negatives", negatives, get_args(Negatives))
         if len(pairs) < 2:
             raise InputError(f"train quality: data: cross pairing needs at least two documents, but got {len(pairs)}")
         self.pairs, self.vocabulary, self.fakes, self.seed = pairs, vocabulary, fakes, seed

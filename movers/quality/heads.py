@@ -1,8 +1,6 @@
 """Vectors of a document and a summary → one logit; its sigmoid is the score in [0, 1].
 
-`fc`, `cnn` and `lstm` are the networks of Bao et al. 2020, section 3.2, at the paper's sizes: they read the units of
-the document and then those of the summary as one sequence, padded or cut to the lengths that cover 80 % of the training
-data. This module imports torch; import it late.
+The networks of Bao et al. 2020, section 3.2, at the paper's sizes. This module imports torch; import it late.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from movers.quality.units import Array
 if TYPE_CHECKING:
     from movers.quality.model import ModelConfig
 
-__all__ = ["CnnHead", "FcHead", "Head", "LstmHead", "Network", "build_head"]
+__all__ = ["Head", "Network"]
 
 
 class Network(nn.Module):
@@ -41,63 +39,46 @@ class Network(nn.Module):
 
 
 class Head(Network):
-    """Document and summary as one (B, N + M, d) sequence: N units of the document, M of the summary."""
+    """Document and summary as one sequence, each padded or cut to a length that covers 80 % of the training data.
+
+    * `fc`: one hidden layer of 128 neurons on the flattened sequence;
+    * `cnn`: 128 filters of 5 × d over the sequence, the maximum of each;
+    * `lstm`: the last state of one layer of LSTM units (128 for sentences, 25 for words); each to one neuron.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.dimension, self.lengths = config["dimension"], (config["document_length"], config["summary_length"])
+        self.kind, self.dimension = config["head"], config["dimension"]
+        check_choice("reference_free_summary_quality", "head", self.kind, ("fc", "cnn", "lstm"))
+        self.document_length, self.length = (
+            config["document_length"],
+            config["document_length"] + config["summary_length"],
+        )
+        width = 25 if self.kind == "lstm" and config["unit"] == "words" else 128
+        self.body: nn.Module = nn.Linear(self.length * self.dimension, width)
+        if self.kind == "cnn":
+            self.body = nn.Conv1d(self.dimension, width, kernel_size=5, padding=2)
+        elif self.kind == "lstm":
+            self.body = nn.LSTM(self.dimension, width, batch_first=True)
+        self.output = nn.Linear(width, 1)
 
     def sequence(self, document: Array, summary: Array) -> Tensor:
         """(N + M, d) of a pair's (n, d) and (m, d) vectors."""
-        first = self.lengths[0]
-        sequence = torch.zeros(sum(self.lengths), self.dimension)
-        for vectors, room in ((document, sequence[:first]), (summary, sequence[first:])):
+        sequence = torch.zeros(self.length, self.dimension)
+        rooms = sequence[: self.document_length], sequence[self.document_length :]
+        for vectors, room in zip((document, summary), rooms, strict=True):
             if len(vectors):
                 room[: len(vectors)] = torch.from_numpy(np.asarray(vectors[: len(room)], np.float32))
         return sequence
+
+    def logits(self, sequence: Tensor) -> Tensor:  # type: ignore[override]
+        if self.kind == "lstm":
+            return self.output(self.body(sequence)[1][0][-1]).squeeze(-1)
+        if self.kind == "cnn":
+            return self.output(torch.relu(self.body(sequence.transpose(1, 2))).amax(dim=-1)).squeeze(-1)
+        return self.output(torch.relu(self.body(sequence.flatten(1)))).squeeze(-1)
 
     def score(self, document: Array, summary: Array) -> float:
         """Score in [0, 1] of a pair's vectors."""
         with torch.inference_mode():
             return float(self.logits(sequence=self.sequence(document, summary)[None]).double().sigmoid())
-
-
-class FcHead(Head):
-    """One hidden layer of 128 neurons on the flattened sequence."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        self.hidden, self.output = nn.Linear(sum(self.lengths) * self.dimension, 128), nn.Linear(128, 1)
-
-    def logits(self, sequence: Tensor) -> Tensor:  # type: ignore[override]
-        return self.output(torch.relu(self.hidden(sequence.flatten(1)))).squeeze(-1)
-
-
-class CnnHead(Head):
-    """128 filters of 5 × d over the sequence, the maximum of each, one output neuron."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        self.filters, self.output = nn.Conv1d(self.dimension, 128, kernel_size=5, padding=2), nn.Linear(128, 1)
-
-    def logits(self, sequence: Tensor) -> Tensor:  # type: ignore[override]
-        return self.output(torch.relu(self.filters(sequence.transpose(1, 2))).amax(dim=-1)).squeeze(-1)
-
-
-class LstmHead(Head):
-    """One layer of LSTM units over the sequence (128 for sentences, 25 for words), its last state to one neuron."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        units = 25 if config["unit"] == "words" else 128
-        self.lstm, self.output = nn.LSTM(self.dimension, units, batch_first=True), nn.Linear(units, 1)
-
-    def logits(self, sequence: Tensor) -> Tensor:  # type: ignore[override]
-        return self.output(self.lstm(sequence)[1][0][-1]).squeeze(-1)
-
-
-def build_head(config: ModelConfig) -> Head:
-    """The head that a model's configuration names, with fresh weights."""
-    heads = {"fc": FcHead, "cnn": CnnHead, "lstm": LstmHead}
-    check_choice("reference_free_summary_quality", "head", config["head"], tuple(heads))
-    return heads[config["head"]](config)

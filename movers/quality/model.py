@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from movers import io
 from movers.encoders.cache import folder_digest
 from movers.errors import InputError
-from movers.quality.units import Unit
 from movers.version import VERSION
 
 if TYPE_CHECKING:
@@ -28,26 +27,10 @@ __all__ = ["PAPER", "HeadName", "ModelConfig", "QualityModel", "find_model", "lo
 #: The model that comes with the package: the cross-encoder of Bao et al.
 PAPER = "paper"
 HeadName = Literal["fc", "cnn", "lstm"]
+ModelConfig = dict[str, Any]  # what a model is built from
 _FORMAT = 4  # 3 stored whole transformers and other networks
 _SCORING_FILES = ("model.safetensors", "config.json")
 _METRIC = "reference_free_summary_quality"
-
-
-class ModelConfig(TypedDict, total=False):
-    """What a model is built from."""
-
-    metric: str
-    format: int
-    movers: str
-    unit: Unit
-    encoder: str
-    encoder_identity: str
-    head: HeadName
-    lang: str
-    window: int  # of a cross-encoder
-    dimension: int  # of vectors
-    document_length: int
-    summary_length: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +67,11 @@ def find_model(model: object) -> QualityModel | Path:
     """The folder that `model` names, or a model itself; loads nothing. An error if it names none."""
     if isinstance(model, QualityModel):
         return model
-    named = isinstance(model, str | Path)
     folder = Path(str(resources.files("movers.quality"))) / PAPER if model == PAPER else Path(str(model))
-    if not named or not all(os.path.isfile(folder / name) for name in _SCORING_FILES):
-        raise InputError(
-            f"{_METRIC}: model: expected 'aspects', 'paper', a QualityModel or a folder with config.json and "
-            f"model.safetensors, as `movers train quality` writes it, but got {str(model) if named else model!r}"
-        )
+    if not isinstance(model, str | Path) or not all(os.path.isfile(folder / name) for name in _SCORING_FILES):
+        expected = "'aspects', 'paper', a QualityModel or a folder that `movers train quality` wrote"
+        got = model if isinstance(model, str) else str(model)
+        raise InputError(f"{_METRIC}: model: expected {expected}, but got {got!r}")
     return folder.resolve()
 
 
@@ -113,15 +94,12 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
     try:
         config: ModelConfig = json.loads((path / "config.json").read_text(encoding="utf-8"))
         if config.get("metric") != _METRIC or config.get("format") != _FORMAT:
-            raise InputError(
-                f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, which movers {VERSION} reads, "
-                f"but {folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
-            )
+            got = f"{folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
+            raise InputError(f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, but {got}")
         identity = load_encoder(config["encoder"]).identity
         if identity != config["encoder_identity"]:
-            raise InputError(
-                f"{_METRIC}: model: was trained on {config['encoder_identity']}, but the encoder here is {identity}"
-            )
+            origin = config["encoder_identity"]
+            raise InputError(f"{_METRIC}: model: was trained on {origin}, but the encoder here is {identity}")
         module = build_network(config)
         weights = {name: value.float() for name, value in load_file(path / "model.safetensors").items()}
         expected = {name for name, value in module.named_parameters() if value.requires_grad}
@@ -142,9 +120,9 @@ def build_network(config: ModelConfig) -> Network:
         from movers.quality.cross import load_cross_encoder
 
         return load_cross_encoder(config["encoder"], config["window"])
-    from movers.quality.heads import build_head
+    from movers.quality.heads import Head
 
-    return build_head(config)
+    return Head(config)
 
 
 def _card(config: ModelConfig, record: dict[str, Any]) -> str:
@@ -154,20 +132,11 @@ def _card(config: ModelConfig, record: dict[str, Any]) -> str:
     test = ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items())
     return f"""# A model of {_METRIC}
 
-Scores a summary against its document in [0, 1]. Text to vector: {config["unit"]} of `{config["encoder"]}`; head: \
-{config["head"]}; negative samples: {options["negatives"]}, {options["fakes"]} per document; \
-{record["parameters"]:,} trained parameters.
+Scores a summary against its document in [0, 1]; `model="FOLDER"` uses it. Text to vector: {config["unit"]} of \
+`{config["encoder"]}`; head: {config["head"]}; negative samples: {options["negatives"]}, \
+{options["fakes"]} per document.
 
-Trained on {"; ".join(data["sources"]) or "not stated"}: {data["documents"]:,} documents (digest \
-`{data["digest"][:16]}`), split by document: {sides}.
+Trained on {"; ".join(data["sources"]) or "not stated"}: {data["documents"]:,} documents, split by document: {sides}.
 
-On the test side: {test}.
-
-All hyperparameters, the curve and the versions used are in `record.json`.
-
-```python
-import movers
-
-movers.{_METRIC}(["summary"], ["document"], model="path/of/this/folder")
-```
+On the test side: {test}. Hyperparameters, curve, versions and the digest of the data are in `record.json`.
 """

@@ -2,29 +2,23 @@ r"""Reference-free summary quality: a summary against its document(s), without a
 
 .. math:: \mathrm{score}(s, D) = \frac{1}{|D|} \sum_{d \in D} f(d, s) \qquad f(d, s) \in [0, 1]
 
-The default f is the product of three aspects, `faithfulness`, `coverage` and `non_repetition`, see
-`movers.quality.aspects`; a model of Bao et al. 2020 is a network, see `movers.quality.cross` and
-`movers.quality.heads`. With `doc_reduce="sum"` the sum over the documents is not divided, as in the paper. A blank
-summary scores 0.
-
-Reference: F. S. Bao et al. End-to-end Semantics-based Summary Quality Assessment for Single-document Summarization.
-arXiv:2005.06377, 2020.
+The default f is the product of three aspects (`movers.quality.aspects`); a model of Bao et al. 2020 (arXiv:2005.06377)
+is a network (`movers.quality.cross`, `movers.quality.heads`). A blank summary scores 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
 from movers.encoders import Encoder, load_encoder
 from movers.encoders.static import StaticEncoder
 from movers.quality.aspects import ASPECTS, measure_aspects
-from movers.quality.model import QualityModel, find_model, load_model
-from movers.quality.units import TextVectors, encode_texts
+from movers.quality.model import find_model, load_model
+from movers.quality.units import TextVectors, Unit, encode_texts
 from movers.scores.metric import Comparison, Metric
 from movers.scores.options import MetricOptions, option
 from movers.signature import signature
@@ -35,9 +29,7 @@ if TYPE_CHECKING:
     from movers.quality.heads import Head
     from movers.weights import Corpus
 
-__all__ = ["AspectQuality", "CrossQuality", "HeadQuality", "QualityOptions", "SummaryQuality", "score_pairs"]
-
-_ENCODER = "all-MiniLM-L6-v2"  # of the aspects
+__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "score_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,27 +76,31 @@ class SummaryQuality(Metric):
     True
     """
 
+    lang: str
     options: QualityOptions
     options_class = QualityOptions
     compared_with = "sources"
 
     @classmethod
     def build(cls, name: str, options: QualityOptions, corpus: Corpus | None = None) -> SummaryQuality:
-        run, fields = options.run, {"model": "aspects", "docs": options.doc_reduce}
-        if options.model == "aspects":
-            encoder = load_encoder(_ENCODER, device=run.device, dtype=run.dtype)
-            line = signature(name, fields | _encoder_fields(encoder, "en"))
-            return AspectQuality(name=name, signature=line, options=options, encoder=encoder)
-        model = load_model(options.model)
-        config = model.config
+        run, model = options.run, None if options.model == "aspects" else load_model(options.model)
+        plain: dict[str, Any] = {"encoder": "all-MiniLM-L6-v2", "lang": "en", "unit": "sentences"}
+        config = plain if model is None else model.config
         encoder = load_encoder(config["encoder"], device=run.device, dtype=run.dtype)
-        fields |= {"model": model.identity, "text": config["unit"], "head": config["head"]}
-        fields |= _encoder_fields(encoder, config["lang"])
-        if config["unit"] == "cross":
-            line, module = signature(name, fields | {"window": config["window"]}), _placed(model, run.device, run.dtype)
-            return CrossQuality(name=name, signature=line, options=options, module=module, lang=config["lang"])
-        line = signature(name, fields)
-        return HeadQuality(name=name, signature=line, options=options, model=model, encoder=encoder)
+        fields = {"model": options.model if model is None else model.identity, "docs": options.doc_reduce}
+        fields |= {"emb": encoder.identity, "lang": config["lang"]}
+        if not isinstance(encoder, StaticEncoder):
+            fields |= {"dtype": encoder.dtype, "window": config.get("window", encoder.sentence_window)}
+        if model is not None:
+            fields |= {"text": config["unit"], "head": config["head"]}
+        line, lang = signature(name, fields), config["lang"]
+        if model is not None and config["unit"] == "cross":
+            module = cast("CrossEncoder", model.module).placed(run.device, run.dtype)
+            return CrossQuality(name=name, signature=line, options=options, lang=lang, module=module)
+        return VectorQuality(
+            name=name, signature=line, options=options, lang=lang, encoder=encoder, unit=config["unit"],
+            head=None if model is None else cast("Head", model.module),
+        )  # fmt: skip
 
     @property
     def reduction(self) -> str:
@@ -116,56 +112,32 @@ class SummaryQuality(Metric):
 
     def empty(self, parts: Sequence[str] = ()) -> Comparison:
         """A blank summary or document: nothing is no summary of anything, not even of nothing."""
-        alignment: dict[str, object] = {"summary": [], "document": []}
-        told = alignment if self.options.return_alignment else None
+        told: dict[str, object] | None = {"summary": [], "document": []} if self.options.return_alignment else None
         return Comparison(0.0, dict.fromkeys(parts, 0.0), empty=True, alignment=told)
 
 
-def _encoder_fields(encoder: Encoder, lang: str) -> dict[str, object]:
-    fields: dict[str, object] = {"emb": encoder.identity, "lang": lang}
-    if not isinstance(encoder, StaticEncoder):
-        fields |= {"dtype": encoder.dtype, "window": encoder.sentence_window}
-    return fields
-
-
 @dataclass(frozen=True, kw_only=True)
-class AspectQuality(SummaryQuality):
-    """The product of the aspects; both texts are read in full."""
+class VectorQuality(SummaryQuality):
+    """The product of the aspects, or a network over the vectors of sentences or words, of which it reads a number."""
 
     encoder: Encoder
+    unit: Unit
+    head: Head | None
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
-        return encode_texts(texts, self.encoder, "sentences", batch_size=self.options.run.batch_size)
+        size = self.options.run.batch_size
+        for index, text in encode_texts(texts, self.encoder, self.unit, lang=self.lang, batch_size=size):
+            yield index, replace(text, cut=self.head is not None and len(text.units) > self.head.document_length)
 
     def compare(self, prediction: TextVectors, reference: TextVectors) -> Comparison:
         if prediction.blank or reference.blank:
-            return self.empty(ASPECTS)
+            return self.empty(() if self.head else ASPECTS)
+        if self.head is not None:
+            told: dict[str, object] | None = {} if self.options.return_alignment else None
+            return Comparison(self.head.score(reference.vectors, prediction.vectors), alignment=told)
         aspects = measure_aspects(reference, prediction)
         told = aspects.describe(prediction, reference) if self.options.return_alignment else None
         return Comparison(aspects.score, aspects.parts, alignment=told)
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadQuality(SummaryQuality):
-    """A network over the vectors of sentences or words; it reads a limited number of them."""
-
-    model: QualityModel
-    encoder: Encoder
-
-    def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TextVectors]]:
-        config, size = self.model.config, self.options.run.batch_size
-        for index, text in encode_texts(texts, self.encoder, config["unit"], lang=config["lang"], batch_size=size):
-            yield index, replace(text, cut=len(text.units) > config["document_length"])
-
-    def compare(self, prediction: TextVectors, reference: TextVectors) -> Comparison:
-        if prediction.blank or reference.blank:
-            return self.empty()
-        head: Head = self.model.module  # type: ignore[assignment]
-        told: dict[str, object] | None = None
-        if self.options.return_alignment:
-            sides = {"summary": prediction.units, "document": reference.units}
-            told = {side: [{"text": text} for text in units] for side, units in sides.items()}
-        return Comparison(head.score(reference.vectors, prediction.vectors), alignment=told)
 
 
 class TokenIds(NamedTuple):
@@ -182,7 +154,6 @@ class CrossQuality(SummaryQuality):
     """A transformer that reads a summary beside the evidence in its document; parts of a long summary count alike."""
 
     module: CrossEncoder
-    lang: str
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenIds]]:
         unknown = self.module.tokenizer.unk_token_id
@@ -195,18 +166,8 @@ class CrossQuality(SummaryQuality):
             return self.empty()
         rows = [self.module.features(reference.sentences, part) for part in self.module.parts(prediction.sentences)]
         scores = self.module.score_rows(rows, self.options.run.batch_size)
-        told: dict[str, object] | None = None
-        if self.options.return_alignment:
-            told = {"parts": scores, "read": [self.module.tokenizer.decode(row["input_ids"]) for row in rows]}
+        told: dict[str, object] | None = {"parts": scores} if self.options.return_alignment else None
         return Comparison(float(np.mean(scores)), alignment=told)
-
-
-@lru_cache(maxsize=2)
-def _placed(model: QualityModel, device: str | None, dtype: str) -> CrossEncoder:
-    from movers.quality.cross import CrossEncoder
-
-    assert isinstance(model.module, CrossEncoder)
-    return model.module.placed(device, dtype)
 
 
 def score_pairs(model: object, pairs: Sequence[tuple[str, str]]) -> list[float]:

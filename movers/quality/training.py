@@ -1,11 +1,11 @@
 """Training of the networks of Bao et al. 2020 on documents with summaries, by `transformers.Trainer`.
 
-Progress, checkpoints and early stopping are Trainer's own: a run that was interrupted continues when the same command
-is given again.
+Progress, checkpoints and early stopping are Trainer's own: an interrupted run continues when it is started again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from movers import io
 from movers.encoders import load_encoder, load_static
 from movers.errors import InputError
-from movers.quality.data import SPLITS, Pair, data_digest, split_rows
+from movers.quality.data import SPLITS, Pair, split_rows
 from movers.quality.faults import Negatives, Sample, SampleMaker, build_vocabulary
 from movers.quality.model import HeadName, ModelConfig, QualityModel, build_network, save_model
 from movers.quality.scorer import score_pairs
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingOptions", "evaluate_samples", "make_sides", "train"]
 
 _COMMAND = "train quality"
-_INTERVAL = 0.1  # of the steps of a run, after which it is saved and validated
-_VALIDATED = 256  # samples of the validation side that are read each time
+_INTERVAL, _VALIDATED = 0.1, 256  # share of a run's steps between validations, and samples that each of them reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +90,13 @@ def make_sides(pairs: Sequence[Pair], options: TrainingOptions) -> dict[str, Sam
     }  # fmt: skip
 
 
+@dataclass
 class Samples:
     """The samples of a side as a network reads them; `epoch` numbers the draw of the negative ones."""
 
-    def __init__(self, maker: SampleMaker, features: Callable[[str, str, int], dict[str, Any]]) -> None:
-        self.maker, self.features, self.epoch = maker, features, 0
+    maker: SampleMaker
+    features: Callable[[str, str, int], dict[str, Any]]
+    epoch: int = 0
 
     def __len__(self) -> int:
         return len(self.maker)
@@ -105,22 +105,6 @@ class Samples:
         sample = self.maker.sample(place, self.epoch)
         document = self.maker.pairs[sample.row].document
         return {**self.features(document, sample.summary, place + self.epoch), "labels": sample.label}
-
-
-def _cross_features(module: CrossEncoder, lang: str) -> Callable[[str, str, int], dict[str, Any]]:
-    """Documents are tokenized once; of a summary in several parts, samples and epochs take them in turn."""
-    document_ids = cache(lambda text: module.sentence_ids(text, lang))
-
-    def features(document: str, summary: str, turn: int) -> dict[str, Any]:
-        parts = module.parts(module.sentence_ids(summary, lang))
-        return module.features(document_ids(document), parts[turn % len(parts)])
-
-    return features
-
-
-def _covering_length(counts: Sequence[int]) -> int:
-    """The least length that covers 80 % of the texts (the paper's rule)."""
-    return max(1, int(np.quantile(counts, 0.8, method="higher")))
 
 
 def train(
@@ -139,107 +123,96 @@ def train(
     options = TrainingOptions.parse(_COMMAND, {item.name: getattr(given, item.name) for item in fields(given)})
     if len(pairs) < 10:
         raise InputError(f"{_COMMAND}: data: expected at least 10 documents, but got {len(pairs)}")
-    output, digest = Path(output), data_digest(pairs)
+    output, digest = Path(output), hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
     sides = make_sides(pairs, options)
     work = _claim(output, {**asdict(options), "data": digest, "version": VERSION})
     torch.manual_seed(options.seed)
     encoder = load_encoder(options.encoder)
-    assert options.unit is not None and options.head is not None  # settled
-    config: ModelConfig = {
-        "unit": options.unit, "encoder": options.encoder, "encoder_identity": encoder.identity, "head": options.head,
-        "lang": options.lang, "window": options.window,
-    }  # fmt: skip
+    assert options.unit is not None  # settled
+    config: ModelConfig = {name: getattr(options, name) for name in ("unit", "encoder", "head", "lang")}
+    config["encoder_identity"] = encoder.identity
     if options.unit == "cross":
-        module = build_network(config)
-        features = _cross_features(cast("CrossEncoder", module), options.lang)
+        config["window"] = options.window
+        cross = cast("CrossEncoder", module := build_network(config))
+        document_ids = cache(lambda text: cross.sentence_ids(text, options.lang))
+
+        def features(document: str, summary: str, turn: int) -> dict[str, Any]:
+            parts = cross.parts(cross.sentence_ids(summary, options.lang))
+            return cross.features(document_ids(document), parts[turn % len(parts)])  # samples take parts in turn
+
     else:
         texts = [*(pair.document for pair in pairs), *(one.summary for maker in sides.values() for one in maker)]
         found = encode_texts(distinct := list(dict.fromkeys(texts)), encoder, options.unit, lang=options.lang)
         vectors = {distinct[index]: text.vectors.astype(np.float16) for index, text in found}
         documents, summaries = zip(*sides["train"].pairs, strict=True)
         config["dimension"] = len(vectors[documents[0]][0])
-        config["document_length"] = _covering_length([len(vectors[text]) for text in documents])
-        config["summary_length"] = _covering_length([len(vectors[text]) for text in summaries])
+        for name, side in {"document_length": documents, "summary_length": summaries}.items():  # cover 80 %
+            config[name] = max(1, int(np.quantile([len(vectors[text]) for text in side], 0.8, method="higher")))
         head = cast("Head", module := build_network(config))
 
         def features(document: str, summary: str, turn: int) -> dict[str, Any]:
             return {"sequence": head.sequence(vectors[document], vectors[summary])}
 
     curve = _fit(module, {name: Samples(maker, features) for name, maker in sides.items()}, options, work, progress)
-    trained = [value for value in module.parameters() if value.requires_grad]
-    for value in trained:
-        value.data = value.data.half().float()  # as it is saved
-    test, maker = list(sides["test"]), sides["test"]
+    for value in module.parameters():
+        if value.requires_grad:
+            value.data = value.data.half().float()  # as it is saved
+    test, tested = list(sides["test"]), sides["test"].pairs
     model = QualityModel(module.eval(), config, "", output.name)
-    scores = score_pairs(model, [(maker.pairs[one.row].document, one.summary) for one in test])
+    scores = score_pairs(model, [(tested[one.row].document, one.summary) for one in test])
+    versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
     record = {
         "data": {"digest": digest, "documents": len(pairs), "sources": list(sources)},
         "sides": {name: len(maker.pairs) for name, maker in sides.items()},
-        "options": asdict(options),
-        "parameters": sum(value.numel() for value in trained),
-        "curve": curve,
-        "test": evaluate_samples(scores, test),
-        "environment": {
-            "movers": VERSION, "python": platform.python_version(), "machine": platform.machine(),
-            **{name: version(name) for name in ("torch", "transformers", "numpy")},
-        },
+        "options": asdict(options), "curve": curve, "test": evaluate_samples(scores, test),
+        "environment": {"movers": VERSION, "python": platform.python_version(), **versions},
     }  # fmt: skip
     return save_model(output, module, config, record)
 
 
 def _claim(output: Path, run: Mapping[str, object]) -> Path:
-    """The folder for Trainer's checkpoints; an error if `output` has other files, or a run that differs from this."""
-    path, wanted = output / "work" / "run.json", json.loads(json.dumps(run))
-    if path.is_file():
-        held = json.loads(path.read_text(encoding="utf-8"))
-        if changed := [name for name, value in wanted.items() if held.get(name) != value]:
-            raise InputError(
-                f"{_COMMAND}: output: {str(output)!r} has a run with other {', '.join(changed)}; "
-                "choose another folder or remove this one"
-            )
-    elif output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise InputError(f"{_COMMAND}: output: expected a new or empty folder, but {str(output)!r} has other files")
+    """The folder for Trainer's checkpoints of this run; an error if `output` has other files than such a folder."""
+    work = output / "work" / hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]
+    if output.exists() and not work.is_dir() and (not output.is_dir() or any(output.iterdir())):
+        expected = "a new or empty folder, or an interrupted run of the same data, options and version"
+        raise InputError(f"{_COMMAND}: output: expected {expected}, but got {str(output)!r}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{_COMMAND}: output: {path.parent}: cannot make this folder: {error.strerror}") from None
-    io.write_file(path, json.dumps(wanted, indent=1))
-    return path.parent
+        raise InputError(f"{_COMMAND}: output: {output}: cannot make this folder: {error.strerror}") from None
+    return work
 
 
 def _fit(
     module: Network, datasets: Mapping[str, Any], options: TrainingOptions, work: Path, progress: bool | None
 ) -> list[dict[str, float]]:
-    """Train until the last epoch or until the validation loss stops falling; leave the best weights in the module.
-
-    Returns Trainer's log: losses by epoch.
-    """
+    """Train until the validation loss stops falling; leave the best weights in the module and return Trainer's log."""
     from torch.utils.data import Subset
     from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments, default_data_collator
     from transformers.trainer_utils import get_last_checkpoint
+    from transformers.utils import is_accelerate_available
 
     class FreshNegatives(TrainerCallback):  # of vectors, which are computed once, the first draw stays
         def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             datasets["train"].epoch = round(state.epoch) if options.unit == "cross" else 0
 
+    if not is_accelerate_available():
+        raise InputError(f"{_COMMAND}: training requires the package accelerate: pip install 'accelerate>=1.1'")
     arguments = TrainingArguments(
         output_dir=str(work), num_train_epochs=options.epochs, learning_rate=options.rate or 0.0,
         per_device_train_batch_size=options.batch, per_device_eval_batch_size=options.batch,
         warmup_steps=0.1, weight_decay=0.01, lr_scheduler_type="linear", seed=options.seed,
         eval_strategy="steps", eval_steps=_INTERVAL, save_strategy="steps", save_steps=_INTERVAL, save_total_limit=1,
-        load_best_model_at_end=True,
-        metric_for_best_model="eval_loss", greater_is_better=False, logging_steps=50, report_to="none",
-        disable_tqdm=not (sys.stderr.isatty() if progress is None else progress), remove_unused_columns=False,
-        dataloader_pin_memory=False,
+        load_best_model_at_end=True, metric_for_best_model="eval_loss", greater_is_better=False, logging_steps=50,
+        report_to="none", remove_unused_columns=False, dataloader_pin_memory=False,
+        disable_tqdm=not (sys.stderr.isatty() if progress is None else progress),
     )  # fmt: skip
+    validation = datasets["validation"]
     trainer = Trainer(
-        model=module,
-        args=arguments,
-        train_dataset=datasets["train"],
-        eval_dataset=Subset(datasets["validation"], range(min(_VALIDATED, len(datasets["validation"])))),
-        data_collator=getattr(module, "collate", default_data_collator),
+        module, arguments, data_collator=getattr(module, "collate", default_data_collator),
+        train_dataset=datasets["train"], eval_dataset=Subset(validation, range(min(_VALIDATED, len(validation)))),
         callbacks=[FreshNegatives(), EarlyStoppingCallback(early_stopping_patience=options.patience)],
-    )
+    )  # fmt: skip
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(work)))
     module.eval()
     return [{name: value for name, value in entry.items() if "loss" in name or name in ("epoch", "step")}
@@ -247,13 +220,9 @@ def _fit(
 
 
 def evaluate_samples(predicted: Sequence[float], samples: Sequence[Sample]) -> dict[str, float]:
-    """Accuracy on own and cross pairs, share of own ranked above cross, Pearson correlation with the labels by kind.
-
-    `accuracy` has the threshold one half; a measure is left out where there is no such sample.
-    """
-    scores, labels = np.asarray(predicted), np.array([sample.label for sample in samples])
-    kinds, rows = np.array([sample.kind for sample in samples]), np.array([sample.row for sample in samples])
-    out: dict[str, float] = {}
+    """Share of own summaries above cross pairs, accuracy (threshold one half), Pearson correlation by mutation."""
+    rows, _, labels, kinds = map(np.array, zip(*samples, strict=True))
+    scores, out = np.asarray(predicted), dict[str, float]()
     crossed, own = kinds == "cross", kinds == "original"
     if crossed.any():
         of_row = dict(zip(rows[own].tolist(), scores[own].tolist(), strict=True))

@@ -1,8 +1,7 @@
 """Texts → units (sentences or words) → vectors; each distinct unit is encoded once.
 
-Bao et al. 2020, sections 2.1 and 3.2, turn texts into vectors in three ways: static vectors of *words*, vectors of
-*sentences*, and a *cross* encoder that reads document and summary together (see `movers.quality.cross`). The aspects
-(`movers.quality.aspects`) also read the tokens inside the sentences; they come from the same forward pass.
+Static vectors of words, or vectors of sentences (Bao et al. 2020, sections 2.1 and 3.2). The aspects also read the
+tokens inside the sentences; they come from the same forward pass.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from movers.transport import unit_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "UnitVectors", "encode_texts", "encode_units", "split_units"]
+__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "encode_texts", "encode_units", "split_units"]
 
 Unit = Literal["words", "sentences", "cross"]
 Array = NDArray[np.floating]
@@ -36,20 +35,15 @@ _SPACED_STOP = re.compile(r"(?<=\s[.!?])\s+(?=\S)")
 
 @dataclass(frozen=True)
 class SentenceAndTokens(Aggregation):
-    """The last layer of hidden states and a middle one, side by side.
+    """The last layer of hidden states, whose mean is the sentence's vector, and the one at two thirds of the depth.
 
-    The mean of the last layer is the sentence's vector. Tokens are taken at two thirds of the depth: the last layer of
-    a sentence encoder pulls all tokens towards the sentence's meaning, and a wrong word shows less.
+    Tokens come from the latter: the last layer pulls them towards the sentence's meaning, and a wrong word shows less.
     """
 
     kind: Literal["sentence_and_tokens"] = "sentence_and_tokens"  # type: ignore[assignment]
 
     def needed(self, states: int) -> list[int]:
-        """Numbers of the hidden states it reads, of L + 1 there are.
-
-        >>> SentenceAndTokens().needed(7)
-        [6, 4]
-        """
+        """Numbers of the hidden states it reads, of L + 1 there are."""
         return [states - 1, round((states - 1) * 2 / 3)]
 
     def combine(self, layers: Sequence[Tensor]) -> Tensor:
@@ -59,20 +53,14 @@ class SentenceAndTokens(Aggregation):
         return torch.cat(list(layers), dim=1)
 
 
-class UnitVectors(NamedTuple):
-    """A sentence (or word) as a (d,) vector of length 1 and its (t, d) token vectors of length 1; words have t = 0."""
-
-    vector: Array
-    tokens: Array
-    unknown: bool = False
+# A sentence (or word) as a (d,) vector of length 1, its (t, d) token vectors (words have none), and whether a piece of
+# it is unknown to the encoder.
+UnitVectors = tuple[Array, Array, bool]
 
 
 @dataclass(frozen=True)
 class TextVectors:
-    """A text as (n, d) vectors of its units, (t, d) token vectors and the (t,) numbers of their units.
-
-    `unknown` tells that the encoder does not know all words or pieces of the text.
-    """
+    """A text as (n, d) vectors of its units, (t, d) token vectors and the (t,) numbers of their units."""
 
     units: tuple[str, ...]
     vectors: Array
@@ -92,13 +80,7 @@ class TextVectors:
 
 
 def split_units(text: str, unit: Unit, lang: str = "en") -> list[str]:
-    """Sentences with visible characters, or lower-cased words.
-
-    >>> split_units("Rain fell. It stopped!", "sentences"), split_units("Rain fell.", "words")
-    (['Rain fell.', 'It stopped!'], ['rain', 'fell'])
-    >>> split_units("` it rains . we stay , ' he said .", "sentences")
-    ['` it rains .', "we stay , ' he said ."]
-    """
+    """Sentences with visible characters, or lower-cased words."""
     if unit == "words":
         return [span.text for span in WordRules(keep_numbers=True, lang=lang).spans(text) if not span.reason]
     sentences: list[str] = []
@@ -126,7 +108,7 @@ def encode_units(
             words = split_units(text, "words") if unit == "sentences" else [text]
             found, known = known_vectors(encoder, words)  # unknown: the zero vector
             vector = unit_rows(found.sum(axis=0, keepdims=True))[0]
-            yield index, UnitVectors(vector, np.zeros((0, len(vector)), np.float32), not known.all())
+            yield index, (vector, np.zeros((0, len(vector)), np.float32), not known.all())
         return
     for index, encoded in encoder.encode(
         units, SentenceAndTokens(), batch_size=batch_size, window=encoder.sentence_window
@@ -134,7 +116,7 @@ def encode_units(
         half = encoded.vectors.shape[1] // 2
         mean = encoded.vectors[:, :half].mean(axis=0, keepdims=True, dtype=np.float64)
         tokens = unit_rows(encoded.vectors[~encoded.tokens.special, half:])
-        yield index, UnitVectors(unit_rows(mean)[0].astype(np.float32), tokens, bool(encoded.tokens.unknown.any()))
+        yield index, (unit_rows(mean)[0].astype(np.float32), tokens, bool(encoded.tokens.unknown.any()))
 
 
 def encode_texts(
@@ -147,6 +129,6 @@ def encode_texts(
         if not parts:
             yield index, TextVectors((), none, none, np.zeros(0, np.int64))
             continue
-        owners = np.repeat(np.arange(len(parts)), [len(part.tokens) for part in parts])
-        vectors, tokens = np.stack([part.vector for part in parts]), np.concatenate([part.tokens for part in parts])
-        yield index, TextVectors(tuple(units[index]), vectors, tokens, owners, any(part.unknown for part in parts))
+        vectors, tokens, unknown = zip(*parts, strict=True)
+        owners = np.repeat(np.arange(len(parts)), list(map(len, tokens)))
+        yield index, TextVectors(tuple(units[index]), np.stack(vectors), np.concatenate(tokens), owners, any(unknown))
