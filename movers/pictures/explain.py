@@ -34,7 +34,7 @@ _NOTES = {
     "one-to-one": "Each token is matched at most once.",
     "one-to-many": "Token mass may be split over several tokens (soft alignment).",
     "summary": "Every sentence of the summary is joined with the nearest of the document. Width: their cosine; label: "
-    f"1 − cosine. Unsupported: cosine below {SUPPORTED}, or a name, number or negation that the document does not have. "
+    f"1 − cosine. Unsupported: cosine below {SUPPORTED}, or a name, number or negation that is not in the document. "
     f"Covered: a sentence of the summary is near. Repeated: at least {REPEATED:.0%} of its word pairs stood in "
     "the summary before.",
 }
