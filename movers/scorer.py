@@ -331,7 +331,12 @@ def metric_function(spec: MetricSpec) -> MetricFunction:
         arguments = dict(zip(names, texts, strict=False))
         arguments |= {name: options.pop(name) for name in names if name in options}
         if len(arguments) < 2 or len(texts) > 2:
-            raise TypeError(f"{spec.name}() takes predictions and {spec.compared_with}, and options by name")
+            meant = {"references": "the reference texts", "sources": "the documents that were summarised"}
+            other = next((f"; got {name}" for name in meant if name in options), "")
+            raise TypeError(
+                f"{spec.name}() takes predictions and {spec.compared_with} ({meant[spec.compared_with]}), "
+                f"and options by name{other}"
+            )
         key = tuple((name, value, type(value)) for name, value in options.items())  # True is not 1
         scorer = _cached_scorer(spec.name, key) if _plain(options) else Scorer((spec.name, options))
         return scorer.score(**arguments)[spec.name]

@@ -178,7 +178,7 @@ CHANGING: dict[str, Cases] = {
     "bertscore_hungarian": BERTSCORE,
     "bertscore_emd": BERTSCORE,
     "reference_free_summary_quality": {
-        "model": ({}, "shipped", "paper"),
+        "model": ({}, "aspects", "paper"),
         "doc_reduce": ({}, "mean", "sum"),
         "dtype": ({}, "float32", "bfloat16"),
     },
@@ -189,7 +189,7 @@ INERT = {
     **{"all_layers": (False, False), "use_fast_tokenizer": (True, False)},
 }
 #: Not in these tables: what changes nothing beside a model (`lang`, `preset` of bertscore), and what tests/quality has.
-ELSEWHERE = {"bertscore": {"lang", "preset"}, "reference": {"lm", "preset", "truncation"}}
+ELSEWHERE = {"bertscore": {"lang", "preset"}, "reference": {"preset"}}
 
 
 @pytest.fixture(scope="module")

@@ -154,10 +154,10 @@ def test_the_reference_free_metric_reads_the_sources_and_has_aspects() -> None:
         completions=[*texts, "...", "It votes."], document=[DOCUMENT] * 3 + [None]
     )
     assert scores == pytest.approx(expected["scores"]) and blank == 0.0 and none is None
-    fluency = reward(QUALITY, aspect="fluency").score(texts, sources=[DOCUMENT] * 2)
-    assert fluency == pytest.approx(expected["fluency"])
-    both = reward({f"{QUALITY}[aspect=faithfulness]": 2.0, f"{QUALITY}[aspect=fluency]": 1.0})
-    added = [2 * one + other for one, other in zip(expected["faithfulness"], expected["fluency"], strict=True)]
+    coverage = reward(QUALITY, aspect="coverage").score(texts, sources=[DOCUMENT] * 2)
+    assert coverage == pytest.approx(expected["coverage"])
+    both = reward({f"{QUALITY}[aspect=faithfulness]": 2.0, f"{QUALITY}[aspect=coverage]": 1.0})
+    added = [2 * one + other for one, other in zip(expected["faithfulness"], expected["coverage"], strict=True)]
     assert both.score(texts, sources=[DOCUMENT] * 2) == pytest.approx(added)
 
 
@@ -201,12 +201,12 @@ def test_a_warning_comes_once_for_each_metric(vector_file: Callable[..., Path]) 
         (lambda: reward({"wms": -1.0}), "weights above zero"),
         (lambda: reward({"wms": "x"}), "weights above zero, but got {'wms': 'x'}"),  # type: ignore[dict-item]
         (
-            lambda: reward("sms", aspect="fluency").score(["rain"], ["snow"]),
+            lambda: reward("sms", aspect="coverage").score(["rain"], ["snow"]),
             "sms: aspect: expected one of None, but got",
         ),
         (
             lambda: reward(QUALITY, aspect="beauty").score(["rain"], sources=["snow"]),
-            "aspect: expected one of None, 'faithfulness', 'coverage', 'fluency', but got 'beauty'",
+            "aspect: expected one of None, 'faithfulness', 'coverage', 'non_repetition', but got 'beauty'",
         ),
         (lambda: reward(QUALITY).score(["a"], ["b"]), "source: expected one entry per completion, 1, but got NoneType"),
         (lambda: reward("sms")(completions=["a"], answer=["b"]), "expected a column 'reference', but got answer"),

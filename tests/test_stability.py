@@ -22,7 +22,7 @@ KEYS = {
     "moverscore": {"distances"},
     "bertscore_hungarian": MATCHED,
     "bertscore_emd": MATCHED,
-    "reference_free_summary_quality": {"faithfulness", "coverage", "fluency"},
+    "reference_free_summary_quality": {"faithfulness", "coverage", "non_repetition"},
 }
 FIELDS = {
     "wms": "emb oov weights stop case words lang dist norm temp refs",
@@ -31,7 +31,7 @@ FIELDS = {
     "moverscore": "emb layer dtype window subwords special n norm weights stop punct dist sim refs",
     "bertscore_hungarian": "emb layer dtype window align weights refs",
     "bertscore_emd": "emb layer dtype window align weights refs",
-    "reference_free_summary_quality": "model text head docs dtype emb lang window",
+    "reference_free_summary_quality": "model docs emb lang dtype window",
 }
 
 

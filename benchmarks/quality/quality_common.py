@@ -1,54 +1,43 @@
-"""What the benchmarks of reference_free_summary_quality share: stored vectors, scores of pairs, results."""
+"""What the benchmarks of reference_free_summary_quality share: texts with stored vectors, results."""
 
 from __future__ import annotations
 
+import pickle
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import data_folder, judged, machine, read_results, save_results  # noqa: E402
 
 from movers.encoders import load_encoder  # noqa: E402
-from movers.quality.model import QualityModel  # noqa: E402
-from movers.quality.scorer import compare_vectors  # noqa: E402
-from movers.quality.store import StoreKind, VectorStore  # noqa: E402
-from movers.quality.units import TextVectors, split_units  # noqa: E402
+from movers.quality.data import Pair, read_pairs  # noqa: E402
+from movers.quality.units import TextVectors, encode_texts  # noqa: E402
 
-__all__ = ["SUITE", "WORK", "Library", "data_folder", "judged", "read_results", "save", "score_pairs"]
+__all__ = ["SUITE", "WORK", "Pair", "corpus", "judged", "read_results", "read_texts", "save"]
 
 SUITE = Path(__file__).parent
 WORK = SUITE.parents[1] / "build" / "quality"  # vectors and trained models, kept between runs
 
 
-class Library:
-    """Texts with their vectors, each sentence encoded once and kept on disk."""
-
-    def __init__(self, encoder: str = "all-MiniLM-L6-v2") -> None:
-        self.encoder = load_encoder(encoder)
-        dimension = int(self.encoder.model.config.hidden_size)  # type: ignore[union-attr]
-        window = self.encoder.sentence_window  # type: ignore[union-attr]
-        kind = StoreKind(self.encoder.identity, dimension, "sentences", "en", True, window)
-        self.store = VectorStore(WORK / "vectors" / kind.folder_name, kind)
-        self._units: dict[str, list[str]] = {}
-
-    def add(self, texts: Iterable[str]) -> None:
-        for text in texts:
-            if text not in self._units:
-                self._units[text] = split_units(text, "sentences")
-        self.store.fill((unit for units in self._units.values() for unit in units), self.encoder, progress=True)
-
-    def get(self, text: str) -> TextVectors:
-        return self.store.text(self._units[text])
+def corpus(name: str, limit: int | None = None) -> list[Pair]:
+    return read_pairs(str(data_folder() / "corpora" / f"{name}.jsonl.gz"), limit=limit)
 
 
-def score_pairs(model: QualityModel, library: Library, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Scores of (document, summary) pairs by a model over stored vectors, as the metric gives them."""
-    scores: list[float] = []
-    for begin in range(0, len(pairs), 32):
-        part = [(library.get(summary), library.get(document)) for document, summary in pairs[begin : begin + 32]]
-        scores += [comparison.score for comparison in compare_vectors(model, part)]
-    return scores
+def read_texts(name: str, texts: Iterable[str]) -> dict[str, TextVectors]:
+    """Texts as the aspects read them, in half precision; kept on disk under that name."""
+    path = WORK / f"{name}.pickle"
+    found: dict[str, TextVectors] = pickle.loads(path.read_bytes()) if path.is_file() else {}
+    missing = list(dict.fromkeys(text for text in texts if text not in found))
+    if missing:
+        for index, one in encode_texts(missing, load_encoder("all-MiniLM-L6-v2"), "sentences"):
+            vectors, tokens = (part.astype(np.float16) for part in (one.vectors, one.tokens))
+            found[missing[index]] = TextVectors(one.units, vectors, tokens, one.owners, one.unknown)
+        WORK.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pickle.dumps(found))
+    return found
 
 
 def save(table: str, rows: Mapping[str, Mapping[str, object]]) -> None:

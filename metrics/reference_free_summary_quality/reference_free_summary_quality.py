@@ -18,9 +18,9 @@ _CITATION = """\
 """
 
 _DESCRIPTION = """\
-Reference-free summary quality scores a summary against its source document; no reference summary is needed. It rates
-three aspects: faithfulness (is what the summary says in the document), coverage (does it say what matters) and fluency
-(is its language sound), each between 0 and 1, and combines them into one score.
+Reference-free summary quality scores a summary against its source document; no reference summary is needed. The score
+is the product of three aspects, each between 0 and 1: faithfulness (is what the summary says in the document), coverage
+(does it say what matters) and non-repetition (does it say it once).
 """
 
 # From "Args:" to "Returns:" written by `make cards`.
@@ -28,17 +28,13 @@ _KWARGS_DESCRIPTION = """
     Args:
         predictions (list of str): summaries to score.
         sources (list of str, or list of list of str): for each summary its document, or the documents it covers.
-        model (str, path or QualityModel; default 'shipped'): `shipped`; `paper`, the network of Bao et al.; or a folder
-            that `movers train quality` wrote.
-        lm (str or None; default None): a language model whose likelihood of the summary after the document counts too:
-            `smollm2` (extra `lm`), or a folder or Hub id of a causal or seq2seq model; needs a model with aspects.
+        model (str, path or QualityModel; default 'aspects'): `aspects`, the product of three; `paper`, the
+            cross-encoder of Bao et al.; or a folder that `movers train quality` wrote.
         doc_reduce ('mean', 'sum'; default 'mean'): how the scores against several documents become one; `mean` stays in
             [0, 1], `sum` is the paper's.
         return_alignment (True, False; default False): add `alignments`: which units were matched, with their mass and
             cost.
         preset ('paper', None; default None): sets several options at once; options given explicitly override it.
-        truncation ('window', 'cut'; default 'window'): what a cross-encoder does with long texts: `window` reads all of
-            them, `cut` cuts both in parallel to its window, as the paper.
 
     Run settings, the same for all metrics:
         device (str or None; default 'auto'): `auto`, `cpu`, `cuda`, `mps` or any torch device.
@@ -59,8 +55,7 @@ _KWARGS_DESCRIPTION = """
         signature: the metric, model and options that the scores depend on, in one line.
         n_empty, n_unfiltered, n_truncated, n_unknown: rows with a blank text; always 0; with a truncated text; with
             words or subwords that the model does not know.
-        faithfulness, coverage, fluency: one float per summary, in [0, 1], if the model rates aspects.
-        likelihood: one float per summary, with `lm`.
+        faithfulness, coverage, non_repetition: one float per summary, in [0, 1]; not with a trained model.
         alignments: with `return_alignment=True`.
 
     Examples:
@@ -77,7 +72,7 @@ _KWARGS_DESCRIPTION = """
         ...     ],
         ...     sources=[document, document],
         ... )
-        >>> result["scores"][0] > 0.5 > result["scores"][1]
+        >>> result["scores"][0] > 0.25 > result["scores"][1]
         True
 """
 
@@ -90,7 +85,7 @@ class ReferenceFreeSummaryQuality(TextMetric):
     def _compute(
         self, *, predictions, sources,
         # options: written by `make cards`
-        model="shipped", lm=None, doc_reduce="mean", return_alignment=False, preset=None, truncation="window",
+        model="aspects", doc_reduce="mean", return_alignment=False, preset=None,
         device="auto", dtype="float32", batch_size=None, threads=None, workers=None, progress=None,
         # end of the options
     ):  # fmt: skip

@@ -173,15 +173,11 @@ def _declare_arguments(parser: argparse.ArgumentParser) -> None:
     for flag, texts in (("--source-column", "documents"), ("--summary-column", "summaries")):
         add(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
     add("--split", default="train", help="split of a Hub dataset (default: train)")
-    add("--vectors", metavar="DIR", help="cache vectors in DIR, to share them between runs")
     group = parser.add_argument_group("hyperparameters, saved with the model")
     for row in option_rows(TrainingOptions):
         flag = f"--{row.name.replace('_', '-')}"
-        if row.default is False:
-            group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=row.help)
-        else:
-            text = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
-            group.add_argument(flag, type=parse_value, default=argparse.SUPPRESS, metavar="VALUE", help=text)
+        text = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
+        group.add_argument(flag, type=parse_value, default=argparse.SUPPRESS, metavar="VALUE", help=text)
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -201,12 +197,10 @@ def train(arguments: argparse.Namespace) -> None:
         pairs,
         arguments.output,
         options,
-        sources=[{"name": PureWindowsPath(name).name} for name in arguments.data],  # without folders: may be private
-        vectors=arguments.vectors,
+        sources=[PureWindowsPath(name).name for name in arguments.data],  # without folders: may be private
         progress=False if arguments.quiet else None,
     )
-    curve = model.record["curve"]
-    best = min(reversed(curve), key=lambda entry: entry["validation_loss"])
-    say(f"{arguments.output}: best epoch {best['epoch']} of {len(curve)}")
+    best = min((entry for entry in model.record["curve"] if "eval_loss" in entry), key=lambda entry: entry["eval_loss"])
+    say(f"{arguments.output}: lowest validation loss {best['eval_loss']:.4f}, after {best['epoch']:.1f} epochs")
     for name, value in model.record["test"].items():
         say(f"  test {name}: {value:.4f}")

@@ -34,7 +34,8 @@ _NOTES = {
     "one-to-one": "Each token is matched at most once.",
     "one-to-many": "Token mass may be split over several tokens (soft alignment).",
     "summary": "Every sentence of the summary is joined with the nearest of the document. Width: their cosine; label: "
-    f"1 − cosine. Unsupported: cosine below {SUPPORTED}. Repeated: at least {REPEATED:.0%} of its word pairs stood in "
+    f"1 − cosine. Unsupported: cosine below {SUPPORTED}, or a name, number or negation that is not in the document. "
+    f"Covered: a sentence of the summary is near. Repeated: at least {REPEATED:.0%} of its word pairs stood in "
     "the summary before.",
 }
 FLAGS = {
@@ -47,7 +48,8 @@ _LONG = 90  # units per side above which words are set as running text
 _SHOWN = 60  # flows drawn initially
 _LABELLED = 60  # units per side up to which a matrix is drawn
 _LISTED = 200  # rows listed per flag
-MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated", "twice": "×"}
+MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated", "covered": "✓ covered",
+         "twice": "×"}  # fmt: skip
 
 
 def about(metric: str) -> dict[str, Any]:
@@ -301,8 +303,11 @@ def _summary_panel(alignment: Mapping[str, Any]) -> Panel:
     seen: set[tuple[str, str]] = set()
     for index, sentence in enumerate(summary):
         support = sentence.get("support", 0.0)
-        mark = "supported" if support >= SUPPORTED else "unsupported"
+        unknown = sentence.get("unknown", [])
+        mark = "supported" if support >= SUPPORTED and not unknown else "unsupported"
         note = f"{mark}: cosine {support:.2f} with the nearest sentence of the document"
+        if unknown:
+            note += f"; not in the document: {', '.join(unknown)}"
         words = re.findall(r"\w+", sentence["text"].lower())
         pairs = list(zip(words, words[1:], strict=False))
         repeated = sum(pair in seen for pair in pairs) / max(1, len(pairs))
@@ -313,7 +318,10 @@ def _summary_panel(alignment: Mapping[str, Any]) -> Panel:
         left.append(Unit(sentence["text"], "sentence", index, 1 / len(summary), mark, note))
         if "nearest" in sentence:
             flows.append(Flow(index, sentence["nearest"], max(support, 0.0), 1.0 - support))
-    right = [Unit(sentence["text"], "sentence", index, 1 / len(document)) for index, sentence in enumerate(document)]
+    right = [
+        Unit(one["text"], "sentence", index, 1 / len(document), "covered" if one.get("covered") else "")
+        for index, one in enumerate(document)
+    ]
     return Panel("", _NOTES["summary"], left, right, flows, ("Summary", "Document"), "cosine")
 
 

@@ -1,162 +1,124 @@
 """The cross-encoder of Bao et al. 2020: `[CLS] document [SEP] summary [SEP]` through a transformer.
 
-For training both texts are cut in parallel to the window, as in the paper. For scoring nothing is cut unless asked for:
-the document is read through windows, each beside the summary, and the best window counts.
-
-This module imports torch; import it late.
+The paper cuts both texts in parallel to the window, which leaves a summary of a long document some ten tokens. Here the
+window holds the summary and the *evidence*: the sentences of the document that share most rare tokens with it. A
+summary that would fill more than half of the window is read in parts, each beside its own evidence. This module imports
+torch; import it late.
 """
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from movers.encoders import load_encoder
 from movers.encoders.load import find_device
-from movers.encoders.static import StaticEncoder
-from movers.encoders.windows import Window, batches, windows_over
 from movers.errors import InputError
+from movers.quality.heads import Network
+from movers.quality.units import split_units
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["CrossEncoder", "cut_in_parallel", "load_cross_encoder"]
+    from movers.encoders.contextual import ContextualEncoder
+
+__all__ = ["CrossEncoder", "load_cross_encoder", "select_evidence"]
 
 Ids = list[int]
-Batch = dict[str, Tensor]
 
 
-def cut_in_parallel(document: int, summary: int, room: int) -> tuple[int, int]:
-    """Tokens to keep of each text, in proportion to their lengths, at least one of each.
+def select_evidence(summary: Ids, sentences: Sequence[Ids], room: int) -> list[int]:
+    """Places of the sentences that are read beside a summary, in document order.
 
-    >>> cut_in_parallel(900, 100, 100), cut_in_parallel(30, 20, 100)
-    ((90, 10), (30, 20))
+    Until the room is full, the next is the one with the largest weight of tokens of the summary that no chosen sentence
+    has; a token weighs one over the number of sentences that have it. At last the earliest sentences follow.
     """
-    if document + summary <= room:
-        return document, summary
-    kept = min(summary, max(1, round(room * summary / (document + summary))))
-    return min(document, room - kept), kept
+    sets = [frozenset(sentence) for sentence in sentences]
+    counts = Counter(token for tokens in sets for token in tokens)
+    wanted = set(summary)
+    left, chosen = list(range(len(sentences))), []
+    while left and room > 0:
+        gains = [sum(1 / counts[token] for token in wanted & sets[place]) for place in left]
+        best = left.pop(gains.index(max(gains)))
+        wanted -= sets[best]
+        chosen.append(best)
+        room -= len(sentences[best])
+    return sorted(chosen)
 
 
-class CrossEncoder(nn.Module):
-    """A transformer with the paper's fully connected network (128 neurons) on its first token."""
+class CrossEncoder(Network):
+    """A transformer with frozen embeddings; on its first token the paper's fully connected network (128 neurons)."""
 
-    def __init__(
-        self, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, window: int, hidden: int = 128
-    ) -> None:
+    def __init__(self, transformer: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, window: int) -> None:
         super().__init__()
-        self.transformer = transformer
-        self.tokenizer = tokenizer
-        self.window = window
+        self.transformer, self.tokenizer, self.window = transformer, tokenizer, window
         self.room = window - 3  # tokens of both texts beside the three special ones
-        self.hidden = nn.Linear(int(transformer.config.hidden_size), hidden)
-        self.output = nn.Linear(hidden, 1)
+        self.hidden, self.output = nn.Linear(int(transformer.config.hidden_size), 128), nn.Linear(128, 1)
+        for name, value in transformer.named_parameters():
+            value.requires_grad_(not name.startswith(("embeddings.", "pooler.")))
 
-    def ids(self, text: str) -> Ids:
-        """Token ids of a text, without special tokens."""
-        return self.tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+    def sentence_ids(self, text: str, lang: str = "en") -> list[Ids]:
+        """Token ids of the sentences of a text, without special tokens."""
+        sentences = split_units(text, "sentences", lang)
+        settings = {"add_special_tokens": False, "truncation": False, "verbose": False}
+        return self.tokenizer(sentences, **settings)["input_ids"] if sentences else []
 
-    def batch(self, rows: Sequence[tuple[Ids, Ids]]) -> Batch:
-        """(document, summary) rows with special tokens, padded."""
-        begin, end = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
-        width = max(len(document) + len(summary) for document, summary in rows) + 3
-        ids = torch.full((len(rows), width), self.tokenizer.pad_token_id or 0)
-        mask, kinds = torch.zeros((2, len(rows), width), dtype=torch.long)
-        for place, (document, summary) in enumerate(rows):
-            row = [begin, *document, end, *summary, end]
-            ids[place, : len(row)] = torch.tensor(row)
-            mask[place, : len(row)] = 1
-            kinds[place, len(document) + 2 : len(row)] = 1
-        return {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+    def parts(self, summary: Sequence[Ids]) -> list[Ids]:
+        """A summary as parts of equal length, each at most half of the room."""
+        ids = [token for sentence in summary for token in sentence]
+        count = max(1, -(-len(ids) // (self.room // 2)))
+        size = -(-len(ids) // count)
+        return [ids[place * size : (place + 1) * size] for place in range(count)]
 
-    def cut(self, document: str, summary: str) -> tuple[Ids, Ids]:
-        """A row with both texts cut in parallel to the window."""
-        return self.cut_ids(self.ids(document), self.ids(summary))
+    def features(self, document: Sequence[Ids], part: Ids) -> dict[str, Ids]:
+        """What the transformer reads: the evidence in the document, and a part of the summary."""
+        room = self.room - len(part)
+        evidence = [token for place in select_evidence(part, document, room) for token in document[place]][:room]
+        begin, end = int(self.tokenizer.cls_token_id), int(self.tokenizer.sep_token_id)
+        ids = [begin, *evidence, end, *part, end]
+        kinds = [0] * (len(evidence) + 2) + [1] * (len(part) + 1)
+        return {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
 
-    def cut_ids(self, document: Ids, summary: Ids) -> tuple[Ids, Ids]:
-        kept = cut_in_parallel(len(document), len(summary), self.room)
-        return document[: kept[0]], summary[: kept[1]]
+    def collate(self, rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        """Rows of `features`, padded; labels as one tensor."""
+        texts = [{name: row[name] for name in ("input_ids", "attention_mask", "token_type_ids")} for row in rows]
+        batch = dict(self.tokenizer.pad(texts, padding=True, return_tensors="pt"))
+        return batch | ({"labels": torch.tensor([row["labels"] for row in rows])} if "labels" in rows[0] else {})
 
-    def windows(self, document: Ids, summary: Ids) -> list[list[tuple[Ids, Ids]]]:
-        """All of both texts: for each part of the summary the windows of the document, each beside that part."""
-        # a summary that would leave the document less than half of the room is read in parts of that size
-        step, rows = max(1, self.room // 2), []
-        for begin in range(0, max(1, len(summary)), step):
-            part = summary[begin : begin + step]
-            windows = windows_over(0, len(document), self.room - len(part))
-            rows.append([(document[window.begin : window.end], part) for window in windows])
-        return rows
-
-    def forward(self, batch: Batch) -> Tensor:
-        """(B,) logits."""
-        return self.head(self.first(batch))
-
-    def first(self, batch: Batch) -> Tensor:
-        """(B, d) vectors of the first token."""
-        inputs = {name: value.to(self.output.weight.device) for name, value in batch.items()}
+    def logits(self, **inputs: Tensor) -> Tensor:
         if getattr(self.transformer.config, "type_vocab_size", 0) < 2:
             inputs.pop("token_type_ids")
-        return self.transformer(**inputs).last_hidden_state[:, 0].float()
-
-    def head(self, first: Tensor) -> Tensor:
-        """(B,) logits of (B, d) vectors."""
+        first = self.transformer(**inputs).last_hidden_state[:, 0].float()
         return self.output(torch.relu(self.hidden(first))).squeeze(-1)
 
-    def score_rows(self, rows: Sequence[tuple[Ids, Ids]], batch_size: int | None = None) -> list[float]:
-        """Scores in [0, 1] of (document, summary) rows; `batch_size` rows per forward pass."""
-        budget = 2048 if self.output.weight.device.type == "cpu" else 32768
-        lengths = [len(document) + len(summary) for document, summary in rows]
-        longest_first = sorted(range(len(rows)), key=lambda place: -lengths[place])
-        scores = [0.0] * len(rows)
-        windows = (Window(place, 0, lengths[place], 0, lengths[place]) for place in longest_first)
-        for places in ([window.text for window in batch] for batch in batches(windows, 3, budget, batch_size)):
+    def score_rows(self, rows: Sequence[dict[str, Any]], batch_size: int | None = None) -> list[float]:
+        """Scores in [0, 1] of rows of `features`; `batch_size` rows per forward pass."""
+        device, size = self.output.weight.device, batch_size or 16
+        scores: list[float] = []
+        for begin in range(0, len(rows), size):
+            batch = {name: value.to(device) for name, value in self.collate(rows[begin : begin + size]).items()}
             with torch.inference_mode():
-                found = self(self.batch([rows[place] for place in places])).double().sigmoid().tolist()
-            for place, score in zip(places, found, strict=True):
-                scores[place] = score
+                scores += self.logits(**batch).double().sigmoid().tolist()
         return scores
 
-    def save_parts(self, folder: Path) -> None:
-        """Write what is needed beside the weights to build it again."""
-        self.transformer.config.to_json_file(folder / "transformer.json", use_diff=False)
-        self.tokenizer.save_pretrained(folder / "tokenizer")
-
     def placed(self, device: str | None, dtype: str) -> CrossEncoder:
-        """Itself on a device, the transformer in a precision; a copy if that differs from where it is."""
-        target, precision, here = torch.device(find_device(device)), getattr(torch, dtype), self.output.weight.device
-        stays = target.type == here.type and target.index in (None, here.index)
-        if stays and self.transformer.dtype == precision:
-            return self
-        copied = copy.deepcopy(self).to(target)
-        copied.transformer.to(precision)
+        """A copy on a device, the transformer in a precision."""
+        copied = copy.deepcopy(self).to(find_device(device))
+        copied.transformer.to(getattr(torch, dtype))
         return copied
 
 
-def load_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
-    """A cross-encoder on a copy of the named transformer; `name` may be the folder of a saved one."""
-    import transformers
-
-    folder = Path(name)
-    if (folder / "transformer.json").is_file():
-        config = transformers.AutoConfig.from_pretrained(folder / "transformer.json", trust_remote_code=False)
-        model = transformers.AutoModel.from_config(config, trust_remote_code=False)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer", trust_remote_code=False)
-        limit = int(getattr(config, "max_position_embeddings", 512))
-    else:
-        encoder = load_encoder(name)
-        if isinstance(encoder, StaticEncoder):
-            raise InputError(f"train quality: unit: 'cross' needs a transformer as encoder, but got {name!r}")
-        model, tokenizer = copy.deepcopy((encoder.model, encoder.objects[1]))
-        limit = encoder.max_window
+def load_cross_encoder(name: str, window: int) -> CrossEncoder:
+    """A cross-encoder on a copy of the named transformer."""
+    encoder = cast("ContextualEncoder", load_encoder(name))
+    model, tokenizer = copy.deepcopy((encoder.model, encoder.objects[1]))
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise InputError(f"train quality: unit: 'cross' needs an encoder with [CLS] and [SEP], but got {name!r}")
-    model.requires_grad_(True)
-    chosen = limit if window is None else window
-    if not 16 <= chosen <= limit:
-        raise InputError(f"train quality: window: expected 16 to {limit} tokens, but got {chosen}")
-    return CrossEncoder(model, tokenizer, chosen)
+    if not 16 <= window <= encoder.max_window:
+        raise InputError(f"train quality: window: expected 16 to {encoder.max_window} tokens, but got {window}")
+    return CrossEncoder(model, tokenizer, window)

@@ -1,7 +1,6 @@
-"""Words of a summary that its document does not have: names, numbers, negations; and what a text speaks of most.
+"""Names, numbers and negations of a summary that its document does not have.
 
-The rules are plain: a word is compared by its stem, a number by its digits, a negation by the words it stands beside.
-They are made for English; in other languages numbers and names are still found, negations are not.
+A word is compared by its stem, a number by its digits, a negation by the words beside it. The rules are for English.
 """
 
 from __future__ import annotations
@@ -11,28 +10,25 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from movers.texts import stop_words
 
-__all__ = ["Word", "WordTable", "read_words", "repeated_share", "split_words", "stem", "unknown_facts"]
+__all__ = ["Word", "WordTable", "read_words", "repeated_share", "stem", "unknown_facts"]
 
 # Han, kana and Thai are written without spaces: every character counts as a word.
 _WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SUFFIXES = ("ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ions", "ing", "ies", "ied", "ers", "est",
              "ion", "er", "ed", "es", "ly", "s", "e", "y")  # fmt: skip
 _DOUBLED = ("ing", "ed", "er", "ers", "est")  # a consonant is doubled before these: stopped
-_NEGATIONS = frozenset(
-    "not no never none nobody nothing neither nor cannot without deny denied denies refuse refused "
-    "refuses fail failed fails".split()
-)
-_COUNTS = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-           "seventeen eighteen nineteen").split()  # fmt: skip
-_NUMBERS = {word: str(value) for value, word in enumerate(_COUNTS)} | {
-    word: str(10 * value)
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
-_VAGUE = frozenset({"zero", "one"})  # "one of them" is no number that a document must have
+_NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot deny denied denies refuse refused refuses "
+                       "fail failed fails".split())  # fmt: skip
+_COUNTS = ("two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+           "eighteen nineteen").split()  # fmt: skip
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS = {word: str(value) for value, word in enumerate(_COUNTS, 2)}  # "one of them" is no number
+_NUMBERS |= {word: str(10 * value) for value, word in enumerate(_TENS, 2)}
 _BESIDE = 2  # content words on either side of a negation that it may belong to
 
 
@@ -44,41 +40,31 @@ class Word(NamedTuple):
     kind: str  # "word", "name", "number" or "negation"
 
 
-def stem(word: str) -> str:
-    """A word without its ending.
+def _runs(word: Word) -> list[str]:
+    return [run.lstrip("0") for run in re.findall(r"\d+", word.text)]
 
-    >>> [stem(word) for word in ("Passengers", "passenger", "stopped", "stopping", "cities")]
-    ['passeng', 'passeng', 'stop', 'stop', 'cit']
-    """
+
+def stem(word: str) -> str:
+    """A word without its ending: passengers → passeng, stopping → stop."""
     word = word.lower().replace("’", "'").removesuffix("'s").strip("'")
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             base = word[: -len(suffix)]
-            doubled = suffix in _DOUBLED and len(base) > 3 and base[-1] == base[-2]
-            return base[:-1] if doubled else base
+            return base[:-1] if suffix in _DOUBLED and len(base) > 3 and base[-1] == base[-2] else base
     return word
 
 
-def _is_negation(word: str) -> bool:
-    return word in _NEGATIONS or word.endswith("n't")
-
-
 def read_words(sentence: str) -> list[Word]:
-    """The words of a sentence that carry meaning. A capital marks a name, but for the first word.
-
-    >>> [(word.text, word.kind) for word in read_words("In May Anna didn't sell thirty cows for 1,200.")]
-    [('May', 'name'), ('Anna', 'name'), ("didn't", 'negation'), ('sell', 'word'), ('thirty', 'number'), \
-('cows', 'word'), ('1,200', 'number')]
-    """
+    """The words of a sentence that carry meaning. A capital marks a name, but for the first word."""
     found: list[Word] = []
     stops = stop_words("english")
     for place, text in enumerate(_WORD.findall(sentence.replace(" n't", "n't"))):
         lower = text.lower().replace("’", "'")
         if text[0].isdigit():
             found.append(Word(text, re.sub(r"\D", "", text).lstrip("0"), "number"))
-        elif lower in _NUMBERS and lower not in _VAGUE:
+        elif lower in _NUMBERS:
             found.append(Word(text, _NUMBERS[lower], "number"))
-        elif _is_negation(lower):
+        elif lower in _NEGATIONS or lower.endswith("n't"):
             found.append(Word(text, "!", "negation"))
         elif lower not in stops and (len(text) > 1 or not text.isascii()):
             found.append(Word(text, stem(text), "name" if place and text[0].isupper() else "word"))
@@ -106,8 +92,7 @@ class WordTable:
     @cached_property
     def digit_runs(self) -> frozenset[str]:
         """Runs of digits: a text may have "2 . 9" or "20 , 000" for a number."""
-        found = (run for word in self if word.kind == "number" for run in re.findall(r"\d+", word.text))
-        return frozenset(run.lstrip("0") for run in found)
+        return frozenset(run for word in self if word.kind == "number" for run in _runs(word))
 
     @cached_property
     def letters(self) -> str:
@@ -117,22 +102,16 @@ class WordTable:
     @cached_property
     def negated(self) -> frozenset[str]:
         """Keys that stand beside a negation."""
-        found: set[str] = set()
-        for sentence in self.sentences:
-            keys = [word.key for word in sentence]
-            for place, key in enumerate(keys):
-                if key == "!":
-                    found.update(keys[max(0, place - _BESIDE) : place + _BESIDE + 1])
-        return frozenset(found)
+        lines = ([word.key for word in sentence] for sentence in self.sentences)
+        near = ((keys, range(max(0, place - _BESIDE), place + _BESIDE + 1))
+                for keys in lines for place, key in enumerate(keys) if key == "!")  # fmt: skip
+        return frozenset(keys[place] for keys, places in near for place in places if place < len(keys))
 
     def has(self, word: Word) -> bool:
         """Whether the text has a word or number."""
-        if word.key in self.counts:
-            return True
         if word.kind == "number":
-            runs = [run.lstrip("0") for run in re.findall(r"\d+", word.text)]
-            return bool(runs) and all(run in self.digit_runs for run in runs)
-        return len(word.text) >= 6 and word.text.lower() in self.letters
+            return word.key in self.counts or (bool(runs := _runs(word)) and self.digit_runs.issuperset(runs))
+        return word.key in self.counts or (len(word.text) >= 6 and word.text.lower() in self.letters)
 
     def covered_by(self, other: WordTable) -> float:
         """Share of the text's words, each as often as it occurs, that the other text has too."""
@@ -145,36 +124,19 @@ def unknown_facts(sentence: Sequence[Word], document: WordTable) -> list[str]:
 
     A negation is known if the document negates the first word after it that the document has at all (or, at the end
     of a sentence, the last word before it).
-
-    >>> document = WordTable.of(["Anna Keller led thirty passengers to Porton.", "They did not stop."])
-    >>> told = "Keller did not lead forty passengers to Hamberg."
-    >>> unknown_facts(read_words(told), document)
-    ['not', 'forty', 'Hamberg']
     """
     found = []
     for place, word in enumerate(sentence):
+        known = word.kind == "word" or document.has(word)
         if word.kind == "negation":
             near = [*sentence[place + 1 : place + 4], *sentence[:place][::-1]]
             key = next((other.key for other in near if other.kind != "negation" and document.has(other)), None)
             known = key in document.negated
-        else:
-            known = word.kind == "word" or document.has(word)
-        if not known:
-            found.append(word.text)
+        found += [] if known else [word.text]
     return found
 
 
-def split_words(text: str) -> list[str]:
-    """All words and numbers, lower-cased."""
-    return [word.lower() for word in _WORD.findall(text)]
-
-
-def repeated_share(text: str, size: int = 2) -> float:
-    """Share of the runs of `size` words that the text had before.
-
-    >>> repeated_share("the sea wall broke and the sea wall fell")
-    0.25
-    """
-    words = split_words(text)
-    runs = list(zip(*(words[begin:] for begin in range(size)), strict=False))
-    return 1 - len(set(runs)) / len(runs) if runs else 0.0
+def repeated_share(text: str) -> float:
+    """Share of the pairs of neighbouring words that the text had before."""
+    pairs = list(pairwise(_WORD.findall(text.lower())))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0

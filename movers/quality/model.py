@@ -1,4 +1,8 @@
-"""A trained model as a folder: safetensors, config.json, record.json, README.md. Nothing in it is pickled."""
+"""A trained model as a folder: safetensors, config.json, record.json, README.md. Nothing in it is pickled.
+
+Weights are stored in float16, and only those that were trained: a cross-encoder is stored as the difference to the
+encoder that it starts from, which `encoder_identity` names.
+"""
 
 from __future__ import annotations
 
@@ -8,100 +12,54 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from movers import io
 from movers.encoders.cache import folder_digest
 from movers.errors import InputError
-from movers.quality.loop import Curve, best_entry, written_folder
-from movers.quality.units import Unit
 from movers.version import VERSION
 
 if TYPE_CHECKING:
-    from movers.quality.cross import CrossEncoder
-    from movers.quality.heads import Head
-    from movers.quality.joins import JoinNetwork
+    from movers.quality.heads import Network
 
-    Module: TypeAlias = Head | CrossEncoder | JoinNetwork
+__all__ = ["PAPER", "HeadName", "ModelConfig", "QualityModel", "find_model", "load_model", "save_model"]
 
-__all__ = ["PAPER", "SHIPPED", "HeadName", "ModelConfig", "QualityModel", "TrainingRecord", "find_model", "load_model",
-           "save_model"]  # fmt: skip
-
-#: The names of the models that come with the package: the default, and Bao et al.'s network.
-SHIPPED, PAPER = "shipped", "paper"
-HeadName = Literal["fc", "cnn", "lstm", "aspects"]
-_FORMAT = 3  # 2 had one network over all features, without aspects
-# What determines scores: weights, what they mean and, of a cross-encoder, how it reads.
-_SCORING_FILES = ("model.safetensors", "config.json", "transformer.json", "tokenizer/*")
+#: The model that comes with the package: the cross-encoder of Bao et al.
+PAPER = "paper"
+HeadName = Literal["fc", "cnn", "lstm"]
+ModelConfig = dict[str, Any]  # what a model is built from
+_FORMAT = 4  # 3 stored whole transformers and other networks
+_SCORING_FILES = ("model.safetensors", "config.json")
 _METRIC = "reference_free_summary_quality"
-
-
-class ModelConfig(TypedDict, total=False):
-    """What a model is built from."""
-
-    unit: Unit
-    encoder: str
-    encoder_identity: str
-    head: HeadName
-    dimension: int
-    lang: str
-    document_length: int
-    summary_length: int
-    window: int
-    metric: str
-    format: int
-    movers: str
-
-
-class DataRecord(TypedDict):
-    digest: str
-    documents: int
-    sources: list[dict[str, object]]
-
-
-class TrainingRecord(TypedDict, total=False):
-    """How a model was trained."""
-
-    data: DataRecord
-    sides: dict[str, int]
-    samples: dict[str, int]
-    options: dict[str, object]
-    parameters: int
-    curve: Curve
-    test: dict[str, float]
-    environment: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class QualityModel:
-    """A head or cross-encoder in evaluation mode; `digest` covers all that determines its scores."""
+    """A network in evaluation mode; `digest` covers all that determines its scores."""
 
-    module: Module
+    module: Network
     config: ModelConfig
     digest: str
-    name: str = SHIPPED
-    record: TrainingRecord = field(default_factory=TrainingRecord)
+    name: str
+    record: dict[str, Any] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:
         return f"{self.name}@{self.digest[:16]}"
 
 
-def save_model(folder: Path, module: Module, config: ModelConfig, record: TrainingRecord) -> QualityModel:
-    """Write the folder of a trained module and return the model as it is loaded from there."""
+def save_model(folder: Path, module: Network, config: ModelConfig, record: dict[str, Any]) -> QualityModel:
+    """Write the folder of a trained network and return the model as it is loaded from there."""
     from safetensors.torch import save
 
-    from movers.quality.cross import CrossEncoder
-
-    weights = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
+    trained = {name for name, value in module.named_parameters() if value.requires_grad}
+    weights = {name: value.cpu().half().contiguous() for name, value in module.state_dict().items() if name in trained}
     config = {**config, "metric": _METRIC, "format": _FORMAT, "movers": VERSION}
-    with written_folder("train quality", folder, last="config.json") as written:
-        io.write_file(written / "model.safetensors", save(weights, metadata={"format": "pt"}))
-        if isinstance(module, CrossEncoder):
-            module.save_parts(written)
-        io.write_file(written / "record.json", json.dumps(record, indent=1))
-        io.write_file(written / "README.md", _card(config, record))
-        io.write_file(written / "config.json", json.dumps(config, indent=1))
+    folder.mkdir(parents=True, exist_ok=True)
+    io.write_file(folder / "model.safetensors", save(weights, metadata={"format": "pt"}))
+    io.write_file(folder / "record.json", json.dumps(record, indent=1))
+    io.write_file(folder / "README.md", _card(config, record))
+    io.write_file(folder / "config.json", json.dumps(config, indent=1))  # last: without it the folder is no model
     return load_model(folder)
 
 
@@ -109,27 +67,20 @@ def find_model(model: object) -> QualityModel | Path:
     """The folder that `model` names, or a model itself; loads nothing. An error if it names none."""
     if isinstance(model, QualityModel):
         return model
-    if not isinstance(model, str | Path):
-        raise InputError(
-            f"{_METRIC}: model: expected 'shipped', 'paper', a folder or a QualityModel, but got {type(model).__name__}"
-        )
-    named = str(model) in (SHIPPED, PAPER)
-    folder = Path(str(resources.files("movers.quality"))) / model if named else Path(model)
-    if not all(os.path.isfile(folder / name) for name in ("config.json", "model.safetensors")):
-        raise InputError(
-            f"{_METRIC}: model: expected 'shipped', 'paper' or a folder with config.json and model.safetensors, "
-            f"as `movers train quality` writes it, but got {str(model)!r}"
-        )
+    folder = Path(str(resources.files("movers.quality"))) / PAPER if model == PAPER else Path(str(model))
+    if not isinstance(model, str | Path) or not all(os.path.isfile(folder / name) for name in _SCORING_FILES):
+        expected = "'aspects', 'paper', a QualityModel or a folder that `movers train quality` wrote"
+        got = model if isinstance(model, str) else str(model)
+        raise InputError(f"{_METRIC}: model: expected {expected}, but got {got!r}")
     return folder.resolve()
 
 
-def load_model(model: object = SHIPPED) -> QualityModel:
-    """The shipped model by its name, a saved one by its folder, or a model itself."""
+def load_model(model: object) -> QualityModel:
+    """The paper's model by its name, a saved one by its folder, or a model itself."""
     folder = find_model(model)
     if isinstance(folder, QualityModel):
         return folder
-    name = str(model) if str(model) in (SHIPPED, PAPER) else folder.name
-    return _load(str(folder), name, folder_digest(folder, _SCORING_FILES))
+    return _load(str(folder), folder.name, folder_digest(folder, _SCORING_FILES))
 
 
 @lru_cache(maxsize=4)
@@ -137,28 +88,24 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    from movers.encoders import load_encoder
+
     path = Path(folder)
     try:
         config: ModelConfig = json.loads((path / "config.json").read_text(encoding="utf-8"))
         if config.get("metric") != _METRIC or config.get("format") != _FORMAT:
-            raise InputError(
-                f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, which movers {VERSION} reads, "
-                f"but {folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
-            )
-        module: Module
-        if config["unit"] == "cross":
-            from movers.quality.cross import load_cross_encoder
-
-            module = load_cross_encoder(folder, config["window"])
-        elif config["head"] == "aspects":
-            from movers.quality.joins import JoinNetwork
-
-            module = JoinNetwork(config["dimension"])
-        else:
-            from movers.quality.heads import build_head
-
-            module = build_head(config)
-        module.float().load_state_dict(load_file(path / "model.safetensors"))
+            got = f"{folder!r} has metric {config.get('metric')!r} and format {config.get('format')!r}"
+            raise InputError(f"{_METRIC}: model: expected a model of this metric in format {_FORMAT}, but {got}")
+        identity = load_encoder(config["encoder"]).identity
+        if identity != config["encoder_identity"]:
+            origin = config["encoder_identity"]
+            raise InputError(f"{_METRIC}: model: was trained on {origin}, but the encoder here is {identity}")
+        module = build_network(config)
+        weights = {name: value.float() for name, value in load_file(path / "model.safetensors").items()}
+        expected = {name for name, value in module.named_parameters() if value.requires_grad}
+        if set(weights) != expected:
+            raise KeyError(f"weights {', '.join(sorted(set(weights) ^ expected)[:3])} …")
+        module.load_state_dict(weights, strict=False)
         record = json.loads((path / "record.json").read_text(encoding="utf-8"))
     except InputError:
         raise
@@ -167,31 +114,29 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
     return QualityModel(module.eval(), config, digest, name, record)
 
 
-def _card(config: ModelConfig, record: TrainingRecord) -> str:
+def build_network(config: ModelConfig) -> Network:
+    """The network of a configuration, with fresh weights on top of its encoder."""
+    if config["unit"] == "cross":
+        from movers.quality.cross import load_cross_encoder
+
+        return load_cross_encoder(config["encoder"], config["window"])
+    from movers.quality.heads import Head
+
+    return Head(config)
+
+
+def _card(config: ModelConfig, record: dict[str, Any]) -> str:
     """The README of the folder."""
     options, data = record["options"], record["data"]
-    sources = [", ".join(text for text in one.values() if isinstance(text, str)) for one in data["sources"]]
     sides = ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
     test = ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items())
-    faults = f"negative samples: {options['negatives']}, {options['fakes']} per document"
-    if config["head"] == "aspects":
-        faults = "learned from sound and spoiled sentences"
     return f"""# A model of {_METRIC}
 
-Scores a summary against its document in [0, 1]. Text to vector: {config["unit"]} of `{config["encoder"]}`; head: \
-{config["head"]}; {faults}; {record["parameters"]:,} trained parameters.
+Scores a summary against its document in [0, 1]; `model="FOLDER"` uses it. Text to vector: {config["unit"]} of \
+`{config["encoder"]}`; head: {config["head"]}; negative samples: {options["negatives"]}, \
+{options["fakes"]} per document.
 
-Trained on {"; ".join(sources) or "not stated"}: {data["documents"]:,} documents (digest `{data["digest"][:16]}`), \
-split by document: {sides}.
+Trained on {"; ".join(data["sources"]) or "not stated"}: {data["documents"]:,} documents, split by document: {sides}.
 
-On the test side: {test}.
-
-Best epoch {best_entry(record["curve"])["epoch"]} of {len(record["curve"])}; the whole curve, all hyperparameters and \
-the versions used are in `record.json`.
-
-```python
-import movers
-
-movers.{_METRIC}(["summary"], ["document"], model="path/of/this/folder")
-```
+On the test side: {test}. Hyperparameters, curve, versions and the digest of the data are in `record.json`.
 """

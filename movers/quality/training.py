@@ -1,156 +1,236 @@
-"""Training of the reference-free metric: samples once, vectors once, then cheap epochs with early stopping."""
+"""Training of the networks of Bao et al. 2020 on documents with summaries, by `transformers.Trainer`.
+
+Progress, checkpoints and early stopping are Trainer's own: an interrupted run continues when it is started again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import math
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from movers.encoders import load_static
+import numpy as np
+
+from movers.encoders import load_encoder, load_static
 from movers.errors import InputError
-from movers.quality import loop
-from movers.quality.data import SPLITS, Pair, data_digest, split_rows
-from movers.quality.faults import Negatives, Sample, build_vocabulary, make_samples
-from movers.quality.model import HeadName, QualityModel, save_model
-from movers.quality.units import Unit, split_units
-from movers.scores.options import option
+from movers.quality.data import SPLITS, Pair, split_rows
+from movers.quality.faults import Negatives, Sample, SampleMaker, build_vocabulary
+from movers.quality.model import HeadName, ModelConfig, QualityModel, build_network, save_model
+from movers.quality.scorer import score_pairs
+from movers.quality.units import Unit, encode_texts
+from movers.scores.options import Options, option
+from movers.version import VERSION
 
-__all__ = ["TrainingOptions", "draw_samples", "split_pairs", "train"]
+if TYPE_CHECKING:
+    from movers.quality.cross import CrossEncoder
+    from movers.quality.heads import Head, Network
+
+__all__ = ["TrainingOptions", "evaluate_samples", "make_sides", "train"]
 
 _COMMAND = "train quality"
+_INTERVAL, _VALIDATED = 0.1, 256  # share of a run's steps between validations, and samples that each of them reads
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions(loop.LoopOptions):
+class TrainingOptions(Options):
     """Hyperparameters; saved with the model."""
 
-    recipe: Literal["paper"] | None = option(
-        None,
-        "`paper` trains as Bao et al. do: all four kinds of negative samples of every document, RMSProp, patience 3; "
-        "head `fc` unless another is named",
-    )
     encoder: str = option("all-MiniLM-L6-v2", "encoder of words or sentences; any name that metrics accept as `model`")
     unit: Unit | None = option(
         None,
         "what a vector stands for (of a static encoder's sentence, the mean of its words); `cross` fine-tunes the "
-        "transformer on document and summary together; by default `sentences`, or `words` with a static encoder",
+        "transformer on document and summary together; by default `cross`, or `words` with a static encoder",
     )
-    head: HeadName | None = option(
-        None, "network over the vectors; by default `aspects`, `lstm` for words, and always `fc` for `cross`"
-    )
+    head: HeadName | None = option(None, "network over the vectors; by default `fc`, the only one of `cross`")
     negatives: Negatives = option("mix", "kinds of negative samples")
-    fakes: int = option(1, "negative samples per document")
-    lang: str = option("en", "language of the rules that split sentences")
-    window: int | None = option(None, "tokens that the cross-encoder reads at once; its limit by default")
-    freeze: bool = option(
-        False, "train the network over a cross-encoder's vectors alone: they are computed once, epochs take seconds"
+    fakes: int = option(1, "negative samples per document; a cross-encoder draws them afresh every epoch")
+    candidates: int = option(
+        1, "rows that cross pairing draws every second time, to take the one nearest to the document; 1: a random one"
     )
+    lang: str = option("en", "language of the rules that split sentences")
+    window: int = option(128, "tokens that the cross-encoder reads at once")
+    rate: float | None = option(None, "learning rate; by default one that suits the model", values="number or None")
+    batch: int = option(32, "samples per step")
+    epochs: int = option(5, "maximum number of epochs")
+    patience: int = option(5, "stop when the validation loss, measured ten times a run, has not fallen this many times")
+    seed: int = option(0, "seed of everything random", least=0)
 
     def settle(self, metric: str) -> Self:
-        super().settle(metric)
-        if self.recipe == "paper":
-            paper = replace(self, recipe=None, negatives="mix", fakes=4, optimiser="rmsprop", patience=3)
-            if self.head == "aspects":
-                raise InputError(f"{metric}: recipe: 'paper' has head 'fc', 'cnn' or 'lstm', but got 'aspects'")
-            return replace(replace(paper, head=self.head or "fc").settle(metric), recipe="paper")
+        if self.rate is not None and not (isinstance(self.rate, int | float) and 0 < self.rate < math.inf):
+            raise InputError(f"{metric}: rate: expected a number above zero, but got {self.rate!r}")
         static = load_static(self.encoder) is not None
-        unit: Unit = self.unit or ("words" if static else "sentences")
-        usual: dict[Unit, HeadName] = {"cross": "fc", "words": "lstm", "sentences": "fc" if static else "aspects"}
-        head = self.head or usual[unit]
-        if unit == "words" and head == "aspects":
-            raise InputError(f"{metric}: head: 'aspects' needs sentences; with unit='words' use 'fc', 'cnn' or 'lstm'")
-        if static and head == "aspects":
-            raise InputError(f"{metric}: head: 'aspects' needs a transformer, but got the encoder {self.encoder!r}")
-        if self.freeze and unit != "cross":
-            raise InputError(f"{metric}: freeze: expected False with unit={unit!r}, whose encoder is always frozen")
+        unit: Unit = self.unit or ("words" if static else "cross")
+        head: HeadName = self.head or "fc"
         if unit == "cross" and head != "fc":
             raise InputError(f"{metric}: head: unit='cross' always has 'fc', but got {head!r}")
-        return replace(self, unit=unit, head=head)
+        if static == (unit == "cross") and unit != "sentences":
+            needs = "static word vectors, as 'wordllama'" if unit == "words" else "a transformer"
+            raise InputError(f"{metric}: encoder: unit={unit!r} needs {needs}, but got {self.encoder!r}")
+        return replace(self, unit=unit, head=head, rate=self.rate or (1e-4 if unit == "cross" else 1e-3))
 
 
-def split_pairs(pairs: Sequence[Pair], lang: str) -> list[Pair]:
-    """Pairs with both texts also as sentences, from which negative samples are made."""
-    split = []
-    for pair in pairs:
-        document, summary = (tuple(split_units(text, "sentences", lang)) for text in (pair.document, pair.summary))
-        split.append(Pair(pair.document, pair.summary.strip(), document, summary))
-    return split
+def make_sides(pairs: Sequence[Pair], options: TrainingOptions) -> dict[str, SampleMaker]:
+    """Samples of each side, made of that side's rows alone; random words come from the training side's summaries."""
+    sides = {name: [pairs[row] for row in rows] for name, rows in split_rows(pairs, options.seed).items()}
+    vocabulary = build_vocabulary([pair.summary for pair in sides["train"]])
+    return {
+        name: SampleMaker(
+            sides[name], options.negatives, vocabulary, fakes=options.fakes,
+            candidates=options.candidates if name == "train" else 1, seed=options.seed * len(SPLITS) + number,
+        )
+        for number, name in enumerate(SPLITS)
+    }  # fmt: skip
 
 
-def draw_samples(
-    pairs: Sequence[Pair], sides: Mapping[str, list[int]], options: TrainingOptions
-) -> dict[str, list[Sample]]:
-    """Samples of each side, made of that side's rows alone; random words come from the training side's vocabulary."""
-    vocabulary = build_vocabulary([pairs[row].summary for row in sides["train"]])
-    samples = {}
-    for number, name in enumerate(SPLITS):
-        rows, seed = sides[name], options.seed * len(SPLITS) + number
-        own = [pairs[row] for row in rows]
-        made = make_samples(own, options.negatives, fakes=options.fakes, seed=seed, vocabulary=vocabulary)
-        samples[name] = [replace(one, row=rows[one.row], summary_row=rows[one.summary_row]) for one in made]
-    return samples
+@dataclass
+class Samples:
+    """The samples of a side as a network reads them; `epoch` numbers the draw of the negative ones."""
+
+    maker: SampleMaker
+    features: Callable[[str, str, int], dict[str, Any]]
+    epoch: int = 0
+
+    def __len__(self) -> int:
+        return len(self.maker)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        sample = self.maker.sample(place, self.epoch)
+        document = self.maker.pairs[sample.row].document
+        return {**self.features(document, sample.summary, place + self.epoch), "labels": sample.label}
 
 
 def train(
-    pairs: Sequence[Pair],
-    output: Path | str,
-    options: TrainingOptions | None = None,
-    *,
-    sources: Sequence[Mapping[str, object]] = (),
-    vectors: Path | str | None = None,
+    pairs: Sequence[Pair], output: Path | str, options: TrainingOptions | None = None, *, sources: Sequence[str] = (),
     progress: bool | None = None,
-) -> QualityModel:
-    """Train a model and write its folder.
+) -> QualityModel:  # fmt: skip
+    """Train a model on documents with good summaries, split 80/10/10 by document, and write its folder.
 
-    Parameters
-    ----------
-    pairs
-        Documents with good summaries; split 80/10/10 by document.
-    output
-        Folder of the model. If a run with the same data and options was interrupted there, it continues; any other
-        run there is an error.
-    sources
-        Origin of the data for the training record: name, licence, ….
-    vectors
-        Folder of stored vectors, which runs with the same encoder can share; `output/work/vectors` if None.
-    progress
-        Show progress bars; by default on terminals only.
-
-    Returns
-    -------
-    QualityModel
-        The model of the best epoch, as it was saved.
+    If a run with the same data and options was interrupted in `output`, it continues; any other run there is an error.
+    `sources` names the data, with their licences, for the card. Progress bars are shown on terminals only, unless
+    `progress` says otherwise. Returns the model of the best validation, as it was saved.
     """
-    from movers.quality.learners import build_learner
+    import torch
 
     given = options or TrainingOptions()
     options = TrainingOptions.parse(_COMMAND, {item.name: getattr(given, item.name) for item in fields(given)})
     if len(pairs) < 10:
         raise InputError(f"{_COMMAND}: data: expected at least 10 documents, but got {len(pairs)}")
-    output, digest = Path(output), data_digest(pairs)
-    with loop.claimed_folder(_COMMAND, output, asdict(options), digest) as work:
-        split = split_pairs(pairs, options.lang)
-        sides = split_rows(pairs, options.seed)
-        samples = draw_samples(split, sides, options) if options.head != "aspects" else {}
-        with loop.seeded(options.seed):
-            learner = build_learner(options, split, sides, samples, Path(vectors or work / "vectors"), progress)
-            checkpoint, rate = work / "checkpoint.safetensors", learner.default_rate
-            curve = loop.fit(  # type: ignore[misc]
-                _COMMAND, learner, options, checkpoint, default_rate=rate, progress=progress
-            )
-    return save_model(
-        output,
-        learner.module,
-        learner.config,
-        {
-            "data": {"digest": digest, "documents": len(pairs), "sources": [dict(source) for source in sources]},
-            "sides": {name: len(rows) for name, rows in sides.items()},
-            "samples": {name: len(made) for name, made in learner.samples.items()},
-            "options": asdict(options),
-            "parameters": sum(value.numel() for value in learner.module.parameters() if value.requires_grad),
-            "curve": curve,
-            "test": learner.test(),
-            "environment": loop.environment(),
-        },
-    )
+    output, digest = Path(output), hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
+    sides = make_sides(pairs, options)
+    work = _claim(output, {**asdict(options), "data": digest, "version": VERSION})
+    torch.manual_seed(options.seed)
+    encoder = load_encoder(options.encoder)
+    assert options.unit is not None  # settled
+    config: ModelConfig = {name: getattr(options, name) for name in ("unit", "encoder", "head", "lang")}
+    config["encoder_identity"] = encoder.identity
+    if options.unit == "cross":
+        config["window"] = options.window
+        cross = cast("CrossEncoder", module := build_network(config))
+        document_ids = cache(lambda text: cross.sentence_ids(text, options.lang))
+
+        def features(document: str, summary: str, turn: int) -> dict[str, Any]:
+            parts = cross.parts(cross.sentence_ids(summary, options.lang))
+            return cross.features(document_ids(document), parts[turn % len(parts)])  # samples take parts in turn
+
+    else:
+        texts = [*(pair.document for pair in pairs), *(one.summary for maker in sides.values() for one in maker)]
+        found = encode_texts(distinct := list(dict.fromkeys(texts)), encoder, options.unit, lang=options.lang)
+        vectors = {distinct[index]: text.vectors.astype(np.float16) for index, text in found}
+        documents, summaries = zip(*sides["train"].pairs, strict=True)
+        config["dimension"] = len(vectors[documents[0]][0])
+        for name, side in {"document_length": documents, "summary_length": summaries}.items():  # cover 80 %
+            config[name] = max(1, int(np.quantile([len(vectors[text]) for text in side], 0.8, method="higher")))
+        head = cast("Head", module := build_network(config))
+
+        def features(document: str, summary: str, turn: int) -> dict[str, Any]:
+            return {"sequence": head.sequence(vectors[document], vectors[summary])}
+
+    curve = _fit(module, {name: Samples(maker, features) for name, maker in sides.items()}, options, work, progress)
+    for value in module.parameters():
+        if value.requires_grad:
+            value.data = value.data.half().float()  # as it is saved
+    test, tested = list(sides["test"]), sides["test"].pairs
+    model = QualityModel(module.eval(), config, "", output.name)
+    scores = score_pairs(model, [(tested[one.row].document, one.summary) for one in test])
+    versions = {name: version(name) for name in ("torch", "transformers", "numpy")}
+    record = {
+        "data": {"digest": digest, "documents": len(pairs), "sources": list(sources)},
+        "sides": {name: len(maker.pairs) for name, maker in sides.items()},
+        "options": asdict(options), "curve": curve, "test": evaluate_samples(scores, test),
+        "environment": {"movers": VERSION, "python": platform.python_version(), **versions},
+    }  # fmt: skip
+    return save_model(output, module, config, record)
+
+
+def _claim(output: Path, run: Mapping[str, object]) -> Path:
+    """The folder for Trainer's checkpoints of this run; an error if `output` has other files than such a folder."""
+    work = output / "work" / hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]
+    if output.exists() and not work.is_dir() and (not output.is_dir() or any(output.iterdir())):
+        expected = "a new or empty folder, or an interrupted run of the same data, options and version"
+        raise InputError(f"{_COMMAND}: output: expected {expected}, but got {str(output)!r}")
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{_COMMAND}: output: {output}: cannot make this folder: {error.strerror}") from None
+    return work
+
+
+def _fit(
+    module: Network, datasets: Mapping[str, Any], options: TrainingOptions, work: Path, progress: bool | None
+) -> list[dict[str, float]]:
+    """Train until the validation loss stops falling; leave the best weights in the module and return Trainer's log."""
+    from torch.utils.data import Subset
+    from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments, default_data_collator
+    from transformers.utils import is_accelerate_available
+
+    class FreshNegatives(TrainerCallback):  # of vectors, which are computed once, the first draw stays
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            datasets["train"].epoch = round(state.epoch) if options.unit == "cross" else 0
+
+    if not is_accelerate_available():
+        raise InputError(f"{_COMMAND}: training requires the package accelerate: pip install 'accelerate>=1.1'")
+    arguments = TrainingArguments(
+        output_dir=str(work), num_train_epochs=options.epochs, learning_rate=options.rate or 0.0,
+        per_device_train_batch_size=options.batch, per_device_eval_batch_size=options.batch,
+        warmup_steps=0.1, weight_decay=0.01, lr_scheduler_type="linear", seed=options.seed,
+        eval_strategy="steps", eval_steps=_INTERVAL, save_strategy="steps", save_steps=_INTERVAL, save_total_limit=1,
+        load_best_model_at_end=True, metric_for_best_model="eval_loss", greater_is_better=False, logging_steps=50,
+        report_to="none", remove_unused_columns=False, dataloader_pin_memory=False,
+        disable_tqdm=not (sys.stderr.isatty() if progress is None else progress),
+    )  # fmt: skip
+    validation = datasets["validation"]
+    trainer = Trainer(
+        module, arguments, data_collator=getattr(module, "collate", default_data_collator),
+        train_dataset=datasets["train"], eval_dataset=Subset(validation, range(min(_VALIDATED, len(validation)))),
+        callbacks=[FreshNegatives(), EarlyStoppingCallback(early_stopping_patience=options.patience)],
+    )  # fmt: skip
+    whole = sorted(work.glob("checkpoint-*/trainer_state.json"), key=lambda path: path.stat().st_mtime)  # written last
+    trainer.train(resume_from_checkpoint=str(whole[-1].parent) if whole else None)
+    module.eval()
+    return [{name: value for name, value in entry.items() if "loss" in name or name in ("epoch", "step")}
+            for entry in trainer.state.log_history]  # fmt: skip
+
+
+def evaluate_samples(predicted: Sequence[float], samples: Sequence[Sample]) -> dict[str, float]:
+    """Share of own summaries above cross pairs, accuracy (threshold one half), Pearson correlation by mutation."""
+    rows, _, labels, kinds = map(np.array, zip(*samples, strict=True))
+    scores, out = np.asarray(predicted), dict[str, float]()
+    crossed, own = kinds == "cross", kinds == "original"
+    if crossed.any():
+        of_row = dict(zip(rows[own].tolist(), scores[own].tolist(), strict=True))
+        gaps = np.array([of_row[row] for row in rows[crossed].tolist()]) - scores[crossed]
+        out["own_above_other"] = float(np.mean(gaps > 0) + np.mean(gaps == 0) / 2)
+        out["accuracy"] = float(np.mean([np.mean(scores[crossed] < 0.5), np.mean(scores[own] >= 0.5)]))
+    for kind in ("add", "delete", "replace"):
+        chosen = kinds == kind
+        if chosen.sum() > 2 and np.ptp(scores[chosen]) > 0:
+            out[f"{kind}_pearson"] = float(np.corrcoef(scores[chosen], labels[chosen])[0, 1])
+    return out

@@ -98,6 +98,8 @@ def test_parts_of_a_summary_are_supported_unsupported_or_repeated() -> None:
     explanation = explained("reference_free_summary_quality", summary, document)
     panel = explanation.pictures[0].panels[0]
     assert [unit.mark for unit in panel.left] == ["supported", "unsupported", "repeated"]
+    assert "not in the document: Tokyo" in panel.left[1].note
+    assert [unit.mark for unit in panel.right] == ["covered", "", ""]
     assert [unit.text for unit in panel.right] == re.split(r"(?<=\.) ", document)
     assert {"faithfulness", "coverage"} <= explanation.numbers.keys()
 

@@ -35,5 +35,4 @@ def made_up_text(sentences: int, seed: int, tokens: int = 5) -> TextVectors:
 
     names = tuple(f"word{seed} number{n} of{n} text{n} number{n} of{n}" for n in range(sentences))
     owners = np.repeat(np.arange(sentences), tokens)
-    ids = rng.integers(0, 50, size=sentences * tokens)
-    return TextVectors(names, unit(sentences, DIMENSION), unit(sentences * tokens, DIMENSION), owners, ids)
+    return TextVectors(names, unit(sentences, DIMENSION), unit(sentences * tokens, DIMENSION), owners)

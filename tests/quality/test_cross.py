@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 import torch
 from made_up import small_data
+from safetensors.torch import load_file
 from tiny import tiny_model, tiny_tokenizer
 
 from movers import reference_free_summary_quality as quality
 from movers.errors import InputError
+from movers.quality.cross import select_evidence
 from movers.quality.model import load_model
 from movers.quality.training import TrainingOptions, train
 
@@ -33,28 +36,39 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def trained(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "cross"
-    train(small_data(), folder, TrainingOptions(encoder=encoder, unit="cross", negatives="cross", epochs=2, rate=1e-3))
+    train(small_data(), folder, TrainingOptions(encoder=encoder, window=32, negatives="cross", epochs=2))
     return folder
 
 
-def test_the_score_is_the_mean_over_summary_parts_of_the_best_window(trained: Path) -> None:
-    """Every window again, one at a time and without padding."""
-    model = load_model(trained).module
+def test_evidence_is_what_shares_most_rare_tokens_in_document_order() -> None:
+    sentences = [[1, 2, 3], [1, 9, 4], [1, 8, 5], [1, 2, 7]]
+    assert select_evidence([8, 9], sentences, room=6) == [1, 2]
+    assert select_evidence([8, 1], sentences, room=3) == [2]  # every sentence has 1
+    assert select_evidence([6], sentences, room=4) == [0, 1]  # nothing to find: from the beginning
+    assert select_evidence([], [], room=4) == []
+
+
+def test_the_score_is_the_mean_over_parts_each_beside_its_evidence(trained: Path) -> None:
+    """Every part again, one at a time and without padding."""
+    module = load_model(trained).module
     summary = " ".join(pair.summary for pair in small_data()[:2])
-    document_ids, summary_ids = model.ids(LONG), model.ids(summary)
-    scores = []
-    for begin in range(0, len(summary_ids), 14):  # half of the 29 tokens beside [CLS], [SEP] and [SEP]
-        part = summary_ids[begin : begin + 14]
+    document, ids = module.sentence_ids(LONG), sum(module.sentence_ids(summary), [])
+    count = -(-len(ids) // 14)  # parts have at most half of the 29 tokens beside [CLS], [SEP] and [SEP]
+    size, scores = -(-len(ids) // count), []
+    for begin in range(0, len(ids), size):
+        part = ids[begin : begin + size]
         room = 29 - len(part)
-        starts = [*range(0, len(document_ids) - room, room // 2), len(document_ids) - room]
+        evidence = [token for place in select_evidence(part, document, room) for token in document[place]][:room]
+        begin_id, end = module.tokenizer.cls_token_id, module.tokenizer.sep_token_id
+        row = torch.tensor([[begin_id, *evidence, end, *part, end]])
+        kinds = torch.tensor([[0] * (len(evidence) + 2) + [1] * (len(part) + 1)])
         with torch.inference_mode():
-            windows = [model(model.batch([(document_ids[start : start + room], part)])) for start in starts]
-        scores.append([float(logit.double().sigmoid()) for logit in windows])
+            logits = module(input_ids=row, attention_mask=torch.ones_like(row), token_type_ids=kinds)["logits"]
+        scores.append(float(logits.double().sigmoid()))
     result = quality([summary], [LONG], model=trained, return_alignment=True)
     assert len(scores) > 1 and result["n_truncated"] == 0
-    for found, expected in zip(result["alignments"][0][0]["windows"], scores, strict=True):
-        assert found == pytest.approx(expected, abs=1e-6)
-    assert result["score"] == pytest.approx(np.mean([max(part) for part in scores]), abs=1e-6)
+    assert result["alignments"][0][0]["parts"] == pytest.approx(scores, abs=1e-6)
+    assert result["score"] == pytest.approx(np.mean(scores), abs=1e-6)
 
 
 def test_dtype_is_the_precision_of_the_transformer_and_in_the_signature(trained: Path) -> None:
@@ -71,26 +85,27 @@ def test_dtype_is_the_precision_of_the_transformer_and_in_the_signature(trained:
 def test_a_blank_summary_or_document_scores_zero(blank: str, trained: Path) -> None:
     result = quality([blank, "A bridge."], [LONG, blank], model=trained, return_alignment=True)
     assert result["scores"] == [0.0, 0.0] and result["n_empty"] == 2
-    assert result["alignments"][0][0]["windows"] == []
 
 
-def test_texts_can_be_cut_as_in_the_paper(trained: Path) -> None:
-    module = load_model(trained).module
-    summary = small_data()[0].summary
-    with torch.inference_mode():
-        expected = float(module(module.batch([module.cut(LONG, summary)])).sigmoid())
-    result = quality([summary, "A bridge."], [LONG, "A bridge."], model=trained, truncation="cut")
-    assert result["scores"][0] == pytest.approx(expected, abs=1e-6)
-    assert result["n_truncated"] == 1 and "truncation:cut" in result["signature"]
-    with pytest.raises(InputError, match="truncation: expected 'window' for a model that is no cross-encoder"):
-        quality(["a"], ["b"], truncation="cut")
+def test_only_what_was_trained_is_saved_in_half_precision(trained: Path) -> None:
+    saved = load_file(trained / "model.safetensors")
+    assert {value.dtype for value in saved.values()} == {torch.float16}
+    assert not any("embeddings" in name for name in saved) and any("layer" in name for name in saved)
 
 
-@pytest.mark.parametrize("file", ["transformer.json", "tokenizer/tokenizer.json", "config.json"])
-def test_a_model_is_named_by_all_files_that_determine_its_scores(trained: Path, tmp_path: Path, file: str) -> None:
+def test_the_encoder_must_be_the_one_that_it_was_trained_on(trained: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cross"
+    shutil.copytree(trained, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "encoder": "all-MiniLM-L6-v2"}))
+    with pytest.raises(InputError, match="model: was trained on .*, but the encoder here is all-MiniLM-L6-v2@"):
+        load_model(folder)
+
+
+def test_a_model_is_named_by_what_determines_its_scores(trained: Path, tmp_path: Path) -> None:
     folder = tmp_path / "cross"
     shutil.copytree(trained, folder)
     first = load_model(folder).identity
     assert first == load_model(trained).identity
-    (folder / file).write_text((folder / file).read_text() + "\n")
+    (folder / "config.json").write_text((folder / "config.json").read_text() + "\n")
     assert load_model(folder).identity != first

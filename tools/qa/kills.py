@@ -35,7 +35,7 @@ CORRELATE = "correlate --data ../judged.jsonl --metrics wms[model=../vectors.txt
 COMMANDS = {
     **{f"score to {kind}": f"{SCORE} -o out/scores.{kind}" for kind in ("jsonl", "jsonl.gz", "csv")},
     "correlate": f"{CORRELATE} -o out/table.csv",
-    "train quality": "train quality --data ../documents.jsonl --encoder ../encoder --head fc --epochs 6 -o out/model",
+    "train quality": "train quality --data ../documents.jsonl --encoder ../encoder --unit sentences -o out/model",
 }
 
 
