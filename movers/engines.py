@@ -64,7 +64,7 @@ def score_dataset(
     >>> rows = {"prediction": ["Snow melts.", "Snow falls."], "reference": ["Snow melts.", "It is snowing."]}
     >>> scored = score_dataset(Dataset.from_dict(rows), "wms")
     >>> [round(score, 3) for score in scored.dataset["wms"]], round(scored.results["wms"]["score"], 3)
-    ([1.0, 0.46], 0.73)
+    ([1.0, 0.597], 0.799)
     """
     import pyarrow
     from datasets import Dataset, concatenate_datasets

@@ -37,7 +37,7 @@ class Plan(NamedTuple):
 def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclidean") -> Floats:
     """Distances between the rows of x (m, d) and y (n, d), as an (m, n) float64 array.
 
-    `euclidean` ‖x−y‖, `sqeuclidean` ‖x−y‖², `cosine` 1 − cos(x, y) (a zero vector has cosine 0 with everything).
+    `euclidean` ‖x−y‖, `sqeuclidean` ‖x−y‖², `cosine` 1 − cos(x, y) (a zero vector has cosine 0 with all others).
     Equal rows have distance 0 exactly.
 
     >>> pairwise_distances(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[3.0, 4.0]])).tolist()
@@ -55,6 +55,8 @@ def pairwise_distances(x: ArrayLike, y: ArrayLike, distance: Distance = "euclide
         if len(close_rows):
             difference = x[close_rows] - y[close_columns]
             costs[close_rows, close_columns] = np.einsum("ij,ij->i", difference, difference) / 2
+        if not (x_known := x.any(axis=1)).all() and not (y_known := y.any(axis=1)).all():
+            costs[np.ix_(~x_known, ~y_known)] = 0.0
         return costs
     x_square, y_square = np.vecdot(x, x), np.vecdot(y, y)
     squares = np.matmul(x, y.T)

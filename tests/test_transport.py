@@ -128,9 +128,9 @@ def test_distances_equal_scipys_and_equal_rows_have_none(distance: Any, scale: f
     assert (np.diag(pairwise_distances(single, single, distance)) == 0.0).all()
 
 
-def test_vectors_of_length_zero_stay_and_have_cosine_zero_with_everything() -> None:
+def test_vectors_of_length_zero_stay_and_are_equal_to_each_other_alone() -> None:
     np.testing.assert_allclose(unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0.0, 0.0]])
-    assert pairwise_distances(np.zeros((1, 3)), np.array([[1.0, 2, 3], [0, 0, 0]]), "cosine").tolist() == [[1.0, 1.0]]
+    assert pairwise_distances(np.zeros((1, 3)), np.array([[1.0, 2, 3], [0, 0, 0]]), "cosine").tolist() == [[1.0, 0.0]]
 
 
 def test_threads_change_neither_plans_nor_their_order() -> None:

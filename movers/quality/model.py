@@ -100,7 +100,7 @@ def _load(folder: str, name: str, digest: str) -> QualityModel:
         if identity != config["encoder_identity"]:
             origin = config["encoder_identity"]
             raise InputError(f"{_METRIC}: model: was trained on {origin}, but the encoder here is {identity}")
-        module = build_network(config)
+        module = build_network(config).float()  # whatever the default dtype of torch is
         weights = {name: value.float() for name, value in load_file(path / "model.safetensors").items()}
         expected = {name for name, value in module.named_parameters() if value.requires_grad}
         if set(weights) != expected:

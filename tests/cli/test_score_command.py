@@ -83,7 +83,7 @@ def test_options_come_in_brackets_and_by_set_and_brackets_win(run: Run, files: F
 
 
 def test_counts_of_odd_rows_go_to_standard_error(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "p.txt").write_text("snow\n\nthe\n")
+    (tmp_path / "p.txt").write_text("snow\n\n...\n")
     (tmp_path / "r.txt").write_text("snow\nsnow\nsnow\n")
     texts = ["-p", tmp_path / "p.txt", "-r", tmp_path / "r.txt"]
     code, out, err = run("score", "wms", *texts)

@@ -151,7 +151,7 @@ def test_a_folder_that_cannot_be_loaded_is_named_in_one_line(model_folder: Path,
 
 
 def test_the_default_dtype_of_torch_changes_no_vector(model_folder: Path) -> None:
-    from movers.quality.model import SHIPPED, _load, find_model
+    from movers.quality.model import _load, load_model
 
     expected = vectors(load_encoder(model_folder, device="cpu"))
     for dtype in (torch.float64, torch.bfloat16):
@@ -161,7 +161,8 @@ def test_the_default_dtype_of_torch_changes_no_vector(model_folder: Path) -> Non
             encoder = load_encoder(model_folder, device="cpu")
             encoder.cache.clear()
             np.testing.assert_array_equal(vectors(encoder), expected)
-            module = _load.__wrapped__(str(find_model(SHIPPED)), SHIPPED, "").module
+            _load.cache_clear()
+            module = load_model("paper").module
             assert {value.dtype for value in module.parameters()} == {torch.float32}
         finally:
             torch.set_default_dtype(torch.float32)

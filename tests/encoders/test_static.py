@@ -106,7 +106,7 @@ def test_a_path_that_is_not_there_is_not_looked_for_elsewhere(tmp_path: Path) ->
 def test_a_metric_reads_a_vector_file_and_leaves_out_words_without_vectors(vector_file: Callable[..., Path]) -> None:
     path = vector_file({"cat": [0.0, 0.0], "dog": [3.0, 4.0], "red": [0.0, 1.0]})
     predictions, references = ["red cat", "cat", "zzz cat", "zzz"], ["cat red", "dog", "dog qqq", "dog"]
-    result = movers.wms(predictions, references, model=str(path), temperature=1)
+    result = movers.wms(predictions, references, model=str(path), temperature=1, distance="euclidean")
     assert result["scores"] == pytest.approx([1.0, np.exp(-5.0), np.exp(-5.0), 0.0])
     assert result["signature"].startswith("wms|emb:tiny-glove-2@")
 
