@@ -318,7 +318,8 @@ def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequ
         numbers = {"score": explanation.score, **explanation.numbers}
         items = "".join(f"<li><b>{value:.4g}</b> <span>{name}</span></li>" for name, value in numbers.items())
         picture = frame(pictures(explanation), f"{spec.title}: what was matched")
-        return f'<ul class="movers-numbers">{items}</ul>', explanation.signature, picture
+        note = f"<p>{escape(explanation.warning)}</p>" if explanation.warning else ""
+        return f'<ul class="movers-numbers">{items}</ul>{note}', explanation.signature, picture
 
     arguments: dict[str, Any] = {"fn": show, "inputs": [*texts, *options], "outputs": outputs, **_PAIRS}
     arguments["api_visibility"] = "private"

@@ -218,3 +218,9 @@ def test_every_metric_has_a_space_and_examples_of_its_strength_and_its_weakness(
     exec((Path(movers.module_path(name)) / "app.py").read_text(), space)
     assert list(space["demo"].get_api_info()["named_endpoints"]) == [f"/{name}"]
     assert {"Strength", "Weakness"} <= {label.split(":")[0] for label, _, _ in about(name)["examples"]}
+
+
+def test_a_visitor_is_told_of_a_language_that_the_encoder_does_not_suit() -> None:
+    german = serve.score_pair("wms", "Der Hund jagt die Katze und bellt.", ["Die Katze wird von dem Hund gejagt."], {})
+    assert "the texts look like 'de'" in german.warning and "look like" in german.html()
+    assert not serve.score_pair("wms", "The dog chased the cat.", ["The cat was chased."], {}).warning

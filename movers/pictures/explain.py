@@ -20,6 +20,7 @@ from movers.errors import InputError
 from movers.inputs import check_pairs
 from movers.registry import METRICS, parse_metric
 from movers.scorer import Example, Row, Scorer
+from movers.scores.languages import language_problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,6 +140,7 @@ class Explanation:
     prediction: str
     compared_with: Sequence[str]
     pictures: Sequence[Picture]
+    warning: str = ""  # about the language of the texts
 
     @property
     def title(self) -> str:
@@ -146,6 +148,7 @@ class Explanation:
 
     def _body(self) -> str:
         flags = "".join(f'<p><span class="flag">{FLAGS[flag]}.</span></p>' for flag in self.flags)
+        flags += f'<p><span class="flag">{escape(self.warning)}.</span></p>' if self.warning else ""
         head = _heading(self.title, {"score": self.score, **self.numbers})
         return f"{head}{flags}\n{pictures(self)}\n{_signature(self)}"
 
@@ -273,7 +276,10 @@ class Explainer:
             pictures.append(_picture(title, panels))
         flags = [flag for flag in FLAGS if getattr(example, flag)]
         signature = self.scorer.signatures[self.label]
-        return Explanation(self.spec.name, example.score, numbers, flags, signature, row.prediction, texts, pictures)
+        warning = language_problem(self.scorer.metrics[self.label], [row.prediction, *texts])
+        return Explanation(
+            self.spec.name, example.score, numbers, flags, signature, row.prediction, texts, pictures, warning
+        )
 
 
 def _picture(title: str, alignments: Mapping[str, Mapping[str, Any]]) -> Picture:

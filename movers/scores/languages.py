@@ -19,7 +19,7 @@ from movers.errors import InputError, warn_once
 from movers.scores.metric import Metric
 from movers.texts import language_stop_words, main_language, name_stop_words, token_spans
 
-__all__ = ["language_warning"]
+__all__ = ["language_problem", "language_warning"]
 
 _MOST_PIECES = 2.5  # English texts have 1.0 to 1.4 pieces per word; Finnish, Turkish, Russian ones 3 and more
 _LEAST_LETTERS = 6  # fewer do not tell a language
@@ -34,14 +34,22 @@ _MULTILINGUAL = "a multilingual encoder, such as model='sentence-transformers/pa
 
 
 def language_warning(metric: Metric, texts: Sequence[str]) -> bool:
-    """Warn once, and return True, if texts are in a language that the encoder or the option `lang` does not suit.
+    """Warn once of a `language_problem`, and return whether there is one."""
+    problem = language_problem(metric, texts)
+    if problem:
+        warn_once(problem)
+    return bool(problem)
+
+
+def language_problem(metric: Metric, texts: Sequence[str]) -> str:
+    """What is wrong if texts are in a language that the encoder or the option `lang` does not suit; empty if nothing.
 
     The language is that of `lang`, or guessed by stop words and script; an encoder that splits words into many
     subwords does not know it.
     """
     encoder, options = getattr(metric, "encoder", None), metric.options
     if encoder is None:
-        return False
+        return ""
     tokens = (word for text in texts[:_TEXTS] for word, _, _ in token_spans(text[:8000]))
     words = list(islice((word for word in tokens if any(map(str.isalpha, word))), _WORDS))
     option = getattr(options, "lang", None)
@@ -68,9 +76,8 @@ def language_warning(metric: Metric, texts: Sequence[str]) -> bool:
     elif enough and count_pieces is not None and count_pieces(words) > _MOST_PIECES * len(words):
         problem = f"{name} splits a word of these texts into more than {_MOST_PIECES} pieces: its scores say little"
     else:
-        return False
-    warn_once(f"{metric.name}: {problem}; use {remedy}")
-    return True
+        return ""
+    return f"{metric.name}: {problem}; use {remedy}"
 
 
 def _declared_languages(encoder: Encoder) -> frozenset[str]:
