@@ -85,6 +85,13 @@ def test_a_pipelines_outputs_are_scored() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("choice", [[], ["--metric", "sms", "--prefilter", "wms", "--log-probs"]])
+def test_the_mbr_example_chooses_a_sample_per_prompt(folder: Path, choice: list[str]) -> None:
+    out = run("mbr.py", "--model", folder, "--samples", 6, "--tokens", 8, *choice)
+    assert out.count("utility") == out.count("Summarize") == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", [["--trainer", "grpo"], ["--trainer", "rloo", "--reward", "embedding"]])
 def test_the_grpo_example_trains_a_model_folder(folder: Path, tmp_path: Path, choice: list[str]) -> None:
     out = run("grpo.py", "--model", folder, "--steps", 2, "--output", tmp_path, *choice)
