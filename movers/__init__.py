@@ -16,6 +16,7 @@ from movers.version import VERSION
 
 if TYPE_CHECKING:
     from movers import engines, hooks, rewards
+    from movers import torchmetrics as torchmetrics
     from movers.all_pairs import pairwise
     from movers.decoding import mbr
     from movers.encoders import load_encoder
@@ -52,7 +53,7 @@ _HOMES = {
     "pairwise": "movers.all_pairs",
     "score_many": "movers.scorer",
 }
-_MODULES = ("engines", "hooks", "rewards")
+_MODULES = ("engines", "hooks", "rewards", "torchmetrics")  # the last needs its extra
 __all__ = ["IdfTable", "InputError", "Scorer", "__version__", "bertscore_emd", "bertscore_hungarian",
            "bertscore_tensors", "engines", "explain", "hooks", "load_encoder", "mbr", "module_path",
            "mover_distance", "moverscore", "pairwise", "reference_free_summary_quality", "rewards", "score_many",
