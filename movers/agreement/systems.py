@@ -61,7 +61,7 @@ def compare_systems(
     means = scores.mean(axis=1)
     first, second = np.array(pairs).T
     differences = scores[first] - scores[second]  # (pairs, texts)
-    resampled = _resampled_means(scores, n_resamples, np.random.default_rng(seed))  # (systems, resamples)
+    resampled = resampled_means(scores, n_resamples, np.random.default_rng(seed))  # (systems, resamples)
     exact = 2**n <= n_exchanges
     signs = exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
     exchanged = np.concatenate([(1.0 - 2.0 * block) @ differences.T / n for block in signs])  # (exchanges, pairs)
@@ -88,7 +88,7 @@ def compare_systems(
     return [row | {"group_a": groups[row["a"]], "group_b": groups[row["b"]], **settings} for row in rows]
 
 
-def _resampled_means(scores: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+def resampled_means(scores: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Means (systems, n_resamples) over texts drawn with replacement, the same texts for all systems."""
     n = scores.shape[1]
     block = max(1, 2_000_000 // n)  # bounds the memory
