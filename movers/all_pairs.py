@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -19,7 +19,7 @@ from movers.scores.metric import Metric, TooLarge, TransportMetric
 from movers.scores.result import reduce_references
 from movers.threads import one_blas_thread, solver_pool
 
-__all__ = ["AllPairs", "pairwise", "score_all_pairs"]
+__all__ = ["AllPairs", "locate", "pairwise", "score_all_pairs"]
 
 Matrix = NDArray[np.float64]
 _BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block of texts
@@ -74,15 +74,23 @@ def score_all_pairs(metric: str, texts: object, others: object, options: dict[st
                 distinct[0], distinct[1], bar
             )
         except TextError as error:
-            for name, column in columns.items():
-                if error.text in column:
-                    raise RowError(spec.name, name, column.index(error.text), error.reason) from None
-            raise InputError(f"{spec.name}: {error.reason}") from None
+            rows = {name: [[text] for text in column] for name, column in columns.items()}
+            raise locate(spec.name, error, rows) from None
     for axis, column in enumerate(columns.values()):
         if len(column) > len(distinct[axis]):
             places = {text: place for place, text in enumerate(distinct[axis])}
             matrix = matrix.take([places[text] for text in column], axis)
     return matrix, scorer.signatures[label]
+
+
+def locate(owner: str, error: TextError, columns: Mapping[str, Sequence[Sequence[str]]]) -> InputError:
+    """The error with the argument and row in which its text stands, whole or, if it was read in parts, somewhere."""
+    for is_it in (error.text.__eq__, lambda text: error.text in text):
+        for argument, rows in columns.items():
+            for row, texts in enumerate(rows):
+                if any(map(is_it, texts)):
+                    return RowError(owner, argument, row, error.reason)
+    return InputError(f"{owner}: {error.reason}")
 
 
 class AllPairs:

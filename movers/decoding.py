@@ -10,7 +10,6 @@ B. Eikema, W. Aziz. Sampling-Based Approximations to Minimum Bayes Risk Decoding
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.all_pairs import AllPairs
-from movers.errors import InputError, RowError, TextError
+from movers.all_pairs import AllPairs, locate
+from movers.errors import InputError, TextError
 from movers.inputs import check_positive, check_text_groups
 from movers.io import progress_bar
 from movers.scorer import Scorer
@@ -106,20 +105,16 @@ def mbr(
                 if prefilter is not None:
                     coarse = _utilities(metrics[1], block, candidates)
                     candidates = [sorted(np.argsort(-each, kind="stable")[:keep].tolist()) for each in coarse]
-                for prompt, kept, values in zip(
-                    block, candidates, _utilities(metrics[0], block, candidates), strict=True
-                ):
-                    utilities: list[float | None] = [None] * len(prompt.samples)
-                    for place, value in zip(kept, values.tolist(), strict=True):
-                        utilities[place] = value
-                    best = kept[int(np.argmax(values))]
-                    choices.append(MbrChoice(prompt.samples[best], best, utilities))
+                fine = _utilities(metrics[0], block, candidates)
+                for prompt, kept, values in zip(block, candidates, fine, strict=True):
+                    utilities = dict(zip(kept, values.tolist(), strict=True))
+                    best = max(kept, key=utilities.__getitem__)
+                    by_sample = [utilities.get(place) for place in range(len(prompt.samples))]
+                    choices.append(MbrChoice(prompt.samples[best], best, by_sample))
                     bar.update(1)
             except TextError as error:
-                rows = [
-                    row for row, prompt in enumerate(prompts) if error.text in (*prompt.samples, *prompt.references)
-                ]
-                raise RowError("mbr", "samples", rows[0], f"{metric}: {error.reason}") from None
+                columns = {name: [getattr(prompt, name) for prompt in prompts] for name in ("samples", "references")}
+                raise locate("mbr", error, columns) from None
     return choices
 
 
@@ -127,29 +122,27 @@ def _utilities(
     metric: AllPairs, prompts: Sequence[_Prompt], candidates: Sequence[Sequence[int]]
 ) -> Iterator[NDArray[np.float64]]:
     """The expected utility of each candidate, for each prompt; every distinct text of all prompts is read once."""
-    texts = [
-        text
+    sides = [
+        ([prompt.samples[place] for place in kept], prompt.references)
         for prompt, kept in zip(prompts, candidates, strict=True)
-        for text in (*(prompt.samples[place] for place in kept), *prompt.references)
     ]
-    distinct = list(dict.fromkeys(texts))
+    distinct = list(dict.fromkeys(text for both in sides for side in both for text in side))
     bags = dict(zip(distinct, metric.read(distinct), strict=True))
-    for prompt, kept in zip(prompts, candidates, strict=True):
+    for (texts, references), prompt in zip(sides, prompts, strict=True):
         # Of texts that occur more than once one row and one column is computed.
-        rows = list(dict.fromkeys(prompt.samples[place] for place in kept))
-        columns = list(dict.fromkeys(prompt.references))
+        rows, columns = list(dict.fromkeys(texts)), list(dict.fromkeys(references))
         first = [bags[text] for text in rows]
         matrix = metric.compare(first, first if rows == columns else [bags[text] for text in columns])
         weights = np.zeros(len(columns))
-        np.add.at(weights, [columns.index(text) for text in prompt.references], prompt.weights)
+        np.add.at(weights, [columns.index(text) for text in references], prompt.weights)
         utilities = dict(zip(rows, matrix @ weights, strict=True))
-        yield np.array([utilities[prompt.samples[place]] for place in kept])
+        yield np.array([utilities[text] for text in texts])
 
 
 def _prompts(samples: object, references: object, weights: Numbers | None, log_probs: Numbers | None) -> list[_Prompt]:
     """The prompts, validated."""
     groups = check_text_groups("mbr", "samples", samples)
-    if not groups or isinstance(samples, Sequence) and isinstance(samples[0], str):
+    if not groups or (isinstance(samples, Sequence) and isinstance(samples[0], str)):
         got = "a list of texts" if groups else "an empty list"
         raise InputError(f"mbr: samples: expected a list of texts for each prompt, but got {got}")
     compared = groups if references is None else check_text_groups("mbr", "references", references)
@@ -161,17 +154,13 @@ def _prompts(samples: object, references: object, weights: Numbers | None, log_p
             raise InputError(f"mbr: {argument}: expected one list per prompt ({len(groups)}), but got {len(rows)}")
     prompts = []
     for row, (texts, others) in enumerate(zip(groups, compared, strict=True)):
-        masses = np.ones(len(others))
-        if numbers is not None:
-            masses = np.asarray(numbers[row], dtype=np.float64)
-            valid = masses.shape == (len(others),) and np.isfinite(masses).all()
-            if log_probs is None:
-                valid = valid and bool((masses >= 0).all()) and masses.sum() > 0
-            if not valid:
-                expected = f"{len(others)} finite numbers" + " of at least 0, not all 0" * (log_probs is None)
-                raise InputError(f"mbr: {name}[{row}]: expected {expected}, but got {numbers[row]!r:.60}")
-            if log_probs is not None:
-                seen = [text in others[:place] for place, text in enumerate(others)]
-                masses = np.where(seen, 0.0, np.exp(masses - masses.max()))
-        prompts.append(_Prompt(texts, others, masses / math.fsum(masses)))
+        masses = np.ones(len(others)) if numbers is None else np.asarray(numbers[row], dtype=np.float64)
+        is_mass = log_probs is not None or (bool((masses >= 0).all()) and masses.sum() > 0)
+        if masses.shape != (len(others),) or not np.isfinite(masses).all() or not is_mass:
+            expected = f"{len(others)} finite numbers" + " of at least 0, not all 0" * (log_probs is None)
+            raise InputError(f"mbr: {name}[{row}]: expected {expected}, but got {numbers and numbers[row]!r:.60}")
+        if log_probs is not None:
+            seen = [text in others[:place] for place, text in enumerate(others)]
+            masses = np.where(seen, 0.0, np.exp(masses - masses.max()))
+        prompts.append(_Prompt(texts, others, masses / masses.sum()))
     return prompts

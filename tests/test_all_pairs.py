@@ -16,6 +16,7 @@ from movers.errors import InputError
 
 TEXTS = ["A man sells snow online.", "Someone is selling snow.", "", "The old dog sat on the mat.", "Snow!"]
 OTHERS = ["The dog sat.", "A man sells snow online.", "The dog sat."]
+MINILM = "all-MiniLM-L6-v2"
 METRICS = ["wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd"]
 
 
@@ -48,7 +49,7 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
     from movers.encoders import load_encoder
     from movers.scores.bertscore import BertScore
 
-    encoder: Any = load_encoder("all-MiniLM-L6-v2")
+    encoder: Any = load_encoder(MINILM)
     encoder.cache.clear()
     rows: list[int] = []
     hook = encoder.model.register_forward_pre_hook(
@@ -78,6 +79,10 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
             lambda: movers.pairwise("moverscore", ["a", "snow " * 600], truncation="error"),
             r"moverscore: texts\[1\]: truncation='error': a text has 602 tokens",
         ),
+        (
+            lambda: movers.pairwise("wms", ["a"], ["b", "It melts. " + "Snow " * 600], model=MINILM, truncation="error"),
+            r"wms: others\[1\]: truncation='error': a text has 602 tokens",  # the sentence is read alone
+        ),
         (lambda: movers.mbr("wms", ["a", "b"]), "mbr: samples: expected a list of texts for each prompt"),
         (lambda: movers.mbr("wms", []), "mbr: samples: expected .*, but got an empty list"),
         (lambda: movers.mbr("wms", [["a"]], [["a"], ["b"]]), r"mbr: references: expected one list per prompt \(1\)"),
@@ -88,7 +93,7 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
         (lambda: movers.mbr("wms", [["a"]], prefilter="sms", keep=0), "mbr: keep: expected a whole number above zero"),
         (
             lambda: movers.mbr("moverscore", [["a"], ["b", "snow " * 600]], truncation="error"),
-            r"mbr: samples\[1\]: moverscore: truncation='error'",
+            r"mbr: samples\[1\]: truncation='error'",
         ),
     ],
 )  # fmt: skip
