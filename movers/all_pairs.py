@@ -134,13 +134,13 @@ class AllPairs:
             row, begin = task
             end = min(begin + _CHUNK, len(others))
             matrix[row, begin:end] = [self._score(bags[row], other) for other in others[begin:end]]
-            return end - begin
+            return 2 * (end - begin) - (begin == row) if half else end - begin
 
         tasks = [(row, begin) for row in range(len(bags)) for begin in range(row if half else 0, len(others), _CHUNK)]
         with one_blas_thread():
             for done in self.map(fill, tasks):
                 if bar is not None:
-                    bar.update(2 * done if half else done)
+                    bar.update(done)
         return matrix + np.triu(matrix, 1).T if half else matrix
 
     def _score(self, first: Any, second: Any) -> float:

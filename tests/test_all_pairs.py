@@ -80,7 +80,7 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
             r"moverscore: texts\[1\]: truncation='error': a text has 602 tokens",
         ),
         (
-            lambda: movers.pairwise("wms", ["a"], ["b", "It melts. " + "Snow " * 600], model=MINILM, truncation="error"),
+            lambda: movers.pairwise("wms", ["a"], ["", "It melts. " + "Snow " * 600], model=MINILM, truncation="error"),
             r"wms: others\[1\]: truncation='error': a text has 602 tokens",  # the sentence is read alone
         ),
         (lambda: movers.mbr("wms", ["a", "b"]), "mbr: samples: expected a list of texts for each prompt"),

@@ -56,6 +56,6 @@ def run(arguments: argparse.Namespace) -> None:
     if suffix in (".csv", ".tsv"):
         np.savetxt(content, matrix, fmt="%.9g", delimiter="," if suffix == ".csv" else "\t")
     else:
-        np.save(content, matrix)
+        np.save(content, matrix, allow_pickle=False)
     write_file(arguments.output, content.getvalue())
     say(f"{signature}\n{matrix.shape[0]} × {matrix.shape[1]} scores, mean {matrix.mean():.4f}: {arguments.output}")
