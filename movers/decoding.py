@@ -46,6 +46,11 @@ class _Prompt(NamedTuple):
     references: list[str]
     weights: NDArray[np.float64]  # of the references; they sum to 1
 
+    def only(self, kept: list[int]) -> _Prompt:
+        """The prompt with these of its samples as references."""
+        weights = self.weights[kept] if self.weights[kept].any() else np.ones(len(kept))
+        return self._replace(references=[self.samples[place] for place in kept], weights=weights / weights.sum())
+
 
 def mbr(
     metric: str,
@@ -72,8 +77,8 @@ def mbr(
         Log-probabilities of whole texts under the model, as weights instead of frequencies among the samples: a text
         that was sampled twice counts once.
     prefilter : str
-        A cheaper metric, such as `"wms"`, that keeps the best `keep` samples of a prompt; only these are compared by
-        `metric`, with all references.
+        A cheaper metric, such as `"wms"`, that keeps the best `keep` samples of a prompt. Only these are encoded and
+        compared by `metric`: with the `references`, or if there are none with each other.
     **options
         Options of `metric`.
 
@@ -105,7 +110,9 @@ def mbr(
                 if prefilter is not None:
                     coarse = _utilities(metrics[1], block, candidates)
                     candidates = [sorted(np.argsort(-each, kind="stable")[:keep].tolist()) for each in coarse]
-                fine = _utilities(metrics[0], block, candidates)
+                pairs = zip(block, candidates, strict=True)
+                compared = block if references is not None else [prompt.only(kept) for prompt, kept in pairs]
+                fine = _utilities(metrics[0], compared, candidates)
                 for prompt, kept, values in zip(block, candidates, fine, strict=True):
                     utilities = dict(zip(kept, values.tolist(), strict=True))
                     best = max(kept, key=utilities.__getitem__)

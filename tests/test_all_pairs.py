@@ -149,12 +149,14 @@ def test_weights_and_log_probabilities_weigh_the_references() -> None:
 
 
 def test_a_prefilter_keeps_the_best_samples_of_a_cheaper_metric() -> None:
-    whole = movers.mbr("bertscore_emd", SAMPLES)
-    (some, both) = movers.mbr("bertscore_emd", SAMPLES, prefilter="wms", keep=2)
-    coarse = np.array(movers.mbr("wms", SAMPLES)[0].utilities)
-    kept = sorted(np.argsort(-coarse, kind="stable")[:2].tolist())
-    assert [place for place, value in enumerate(some.utilities) if value is not None] == kept
-    for choice, full in ((some, whole[0]), (both, whole[1])):
-        for value, expected in zip(choice.utilities, full.utilities, strict=True):
-            assert value is None or value == pytest.approx(expected, abs=1e-6)
-        assert choice.utilities[choice.index] == max(value for value in choice.utilities if value is not None)
+    references = [["A man sells snow.", "Snow is sold."], ["The dog sat."]]
+    for others in (None, references):
+        choices = movers.mbr("bertscore_emd", SAMPLES, others, prefilter="wms", keep=2)
+        coarse = [choice.utilities for choice in movers.mbr("wms", SAMPLES, others)]
+        for row, (choice, samples) in enumerate(zip(choices, SAMPLES, strict=True)):
+            kept = sorted(np.argsort(-np.array(coarse[row]), kind="stable")[:2].tolist())
+            texts = [samples[place] for place in kept]
+            expected = plain("bertscore_emd", texts, others[row] if others else texts).mean(axis=1)
+            assert [place for place, value in enumerate(choice.utilities) if value is not None] == kept
+            assert [choice.utilities[place] for place in kept] == pytest.approx(expected.tolist(), abs=1e-6)
+            assert choice.index == kept[int(np.argmax([choice.utilities[place] for place in kept]))]
