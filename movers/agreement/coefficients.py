@@ -315,7 +315,7 @@ def williams_test(human_a: float, human_b: float, a_b: float, n: int) -> William
     return Williams(float(t), n - 3, float(2 * stats.t.sf(abs(t), n - 3)))
 
 
-def _exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool = False) -> Iterator[Exchanges]:
+def exchanges(n: int, n_resamples: int, rng: np.random.Generator, exact: bool = False) -> Iterator[Exchanges]:
     """Blocks of shape (exchanges, n): 1 for a unit that is exchanged, else 0; at random, or all 2ⁿ."""
     if exact:
         yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.int8)
@@ -348,10 +348,10 @@ def pairwise_test(
     if math.isnan(difference):
         return row | {"difference": None}, np.empty(0)
     row["permutation_exact"] = exact = 2**paired.units <= n_resamples
-    exchanged = _differences(paired, coefficient, _exchanges(paired.units, n_resamples, rng, exact))
+    exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng, exact))
     row["permutation_p"] = probability(exchanged, difference, exact)
     if exact:
-        exchanged = _differences(paired, coefficient, _exchanges(paired.units, n_resamples, rng))
+        exchanged = _differences(paired, coefficient, exchanges(paired.units, n_resamples, rng))
     if coefficient != "kendall" and paired.documents is None and paired.units >= 4:
         human, a, b = paired.columns
         human_a, human_b, a_b = (coefficient_of(x, y, coefficient) for x, y in ((a, human), (b, human), (a, b)))
@@ -413,58 +413,6 @@ def compare_correlations(
     columns = stack({"human": human, "scores_a": scores_a, "scores_b": scores_b})
     paired = Paired.at(columns, level, labels_for(level, documents, systems, columns.shape[1]))
     return pairwise_test(paired, coefficient, n_resamples, np.random.default_rng([seed, 1]))[0]
-
-
-# --- two systems -----------------------------------------------------------------------------------------------------
-
-
-def compare_systems(
-    scores_a: Scores,
-    scores_b: Scores,
-    *,
-    n_resamples: int = 1000,
-    n_exchanges: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Outcome:
-    r"""Are two systems' mean scores different? Paired bootstrap and approximate randomization, two-sided.
-
-    Returns a flat dict of JSON values: ``n``; ``mean_a``, ``mean_b``, ``difference``, each also with ``_low`` and
-    ``_high``; ``bootstrap_p``, ``randomization_p``, ``randomization_exact``, ``confidence``.
-
-    The bootstrap replicates :math:`d^*` of the difference, centred on 0 instead of the observed :math:`d`, estimate its
-    distribution under the null hypothesis, so
-    :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. The numbers of trials are sacreBLEU's. (sacreBLEU
-    itself centres :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.)
-
-    Approximate randomization exchanges the two systems' scores of random texts, or tries all 2ⁿ exchanges if they are
-    no more than ``n_exchanges`` (the p-value is exact).
-
-    >>> outcome = compare_systems([0.9, 0.8, 0.7, 0.95], [0.5, 0.6, 0.65, 0.5])
-    >>> round(outcome["difference"], 3), outcome["bootstrap_p"] < 0.01, outcome["randomization_p"]
-    (0.275, True, 0.125)
-    """
-    check_resampling(n_resamples, seed, n_exchanges, confidence=confidence)
-    columns = stack({"scores_a": scores_a, "scores_b": scores_b}, complete=True)
-    n = columns.shape[1]
-    if not n:
-        raise InputError("agreement: scores_a and scores_b: expected at least one score, but got none")
-    columns = np.vstack([columns, columns[0] - columns[1]])
-    rng = np.random.default_rng(seed)
-    means = np.stack([columns[:, rng.integers(0, n, size=n)].mean(axis=1) for _ in range(n_resamples)], axis=1)
-    exact = 2**n <= n_exchanges
-    blocks = _exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
-    exchanged = np.concatenate([(1 - 2 * block) @ columns[2] / n for block in blocks])
-    difference = float(columns[2].mean())
-    row: Outcome = {"n": n}
-    for name, column, replicates in zip(("mean_a", "mean_b", "difference"), columns, means, strict=True):
-        row |= with_interval(name, float(column.mean()), replicates, confidence)
-    return row | {
-        "bootstrap_p": probability(means[2] - difference, difference),
-        "randomization_p": probability(exchanged, difference, exact),
-        "randomization_exact": exact,
-        "confidence": confidence,
-    }
 
 
 # --- all metrics and human scores -------------------------------------------------------------------------------------

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Floats, Scores, coefficient_of, stack
+from movers.agreement.coefficients import (
+    COEFFICIENT_TITLES,
+    Coefficient,
+    Floats,
+    Outcome,
+    Scores,
+    coefficient_of,
+    stack,
+)
 from movers.errors import InputError
 from movers.io import write_file
 
@@ -111,6 +119,31 @@ def plot_metric_correlations(
     return figure
 
 
+def plot_systems(rows: Sequence[Outcome]) -> Figure:
+    """Mean scores of systems with their intervals, by metric, best first; lines separate groups of systems.
+
+    ``rows`` are those of :func:`movers.agreement.compare_texts`.
+    """
+    systems: dict[str, dict[str, tuple[float, ...]]] = {}
+    for row in rows:
+        for side in "ab":
+            fields = f"mean_{side}", f"mean_{side}_low", f"mean_{side}_high", f"group_{side}"
+            systems.setdefault(row["metric"], {})[row[side]] = tuple(row[name] for name in fields)
+    most = max(map(len, systems.values()))
+    figure, axes = _panels(len(systems), 4.2, 1.4 + 0.32 * most, f"means with {rows[0]['confidence']:.0%} intervals")
+    for axis, (metric, values) in zip(axes, systems.items(), strict=True):
+        names = sorted(values, key=lambda name: -values[name][0])
+        means, lows, highs, groups = np.array([values[name] for name in names]).T
+        axis.errorbar(means, range(len(names)), xerr=[means - lows, highs - means], fmt="o", color=_GOOD, capsize=3)
+        for place in np.flatnonzero(np.diff(groups)):
+            axis.axhline(place + 0.5, color="grey", linewidth=0.8, linestyle="--")
+        axis.set_yticks(range(len(names)), [name[-32:] for name in names], fontsize=8, parse_math=False)
+        axis.set_ylim(len(names) - 0.5, -0.5)
+        axis.set_title(metric, fontsize=10, parse_math=False)
+    figure.supxlabel("dashed: every system above is significantly better than every system below", fontsize=8)
+    return figure
+
+
 def save_plots(
     folder: str | Path,
     metrics: Mapping[str, Scores],
@@ -142,8 +175,8 @@ def make_folder(folder: str | Path) -> None:
 
 
 def write_figure(figure: Figure, path: Path, dpi: int = 150) -> Path:
-    """Write a figure as PNG, atomically."""
+    """Write a figure in the format that the suffix names, atomically."""
     picture = io.BytesIO()
-    figure.savefig(picture, dpi=dpi)
+    figure.savefig(picture, dpi=dpi, format=path.suffix.removeprefix(".").lower() or "png")
     write_file(path, picture.getvalue())
     return path

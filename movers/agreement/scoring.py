@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from movers.agreement.coefficients import Outcome, check_resampling, compare_systems, rows_by_label
+from movers.agreement.coefficients import Outcome, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
 from movers.agreement.lexical import LEXICAL_METRICS, References, check_lexical_options
+from movers.agreement.systems import compare_systems
 from movers.errors import InputError, RowError
 from movers.inputs import check_pairs
 from movers.registry import METRICS
@@ -111,22 +113,17 @@ def compare_texts(
     *,
     references: References | None = None,
     sources: References | None = None,
-    n_resamples: int = 1000,
-    n_exchanges: int = 10_000,
-    confidence: float = 0.95,
-    alpha: float = 0.05,
-    seed: int = 0,
     progress: bool | None = None,
+    **resampling: Any,
 ) -> list[Outcome]:
-    """Score the texts of several systems with every metric, and compare the first system with each of the others.
+    """Score the texts of several systems with every metric, and compare every pair: :func:`compare_systems`.
 
-    ``systems`` maps names to n texts each, the first is A of every comparison. ``references`` and ``sources`` are n
-    texts, or n lists of texts. Returns flat dicts of JSON values, by metric, then system; ``better`` names the system
-    for which both tests of :func:`compare_systems` give p < alpha, or is None.
+    ``systems`` maps names to n texts each. ``references`` and ``sources`` are n texts, or n lists of texts. Returns the
+    rows of :func:`compare_systems` by metric, each also with ``metric`` and ``signature``.
     """
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
-    check_resampling(n_resamples, seed, n_exchanges, confidence=confidence, alpha=alpha)
+    compare_systems(dict.fromkeys(systems, [0.0]), **resampling)  # fail before scoring
     arguments = {name: texts for name, texts in (("references", references), ("sources", sources)) if texts is not None}
     for call in calls:
         if (needed := compared_with(call.name)) not in arguments:
@@ -144,16 +141,10 @@ def compare_texts(
     except RowError as error:
         place, row = divmod(error.row, n)
         raise RowError(error.metric, list(systems)[place], row, error.reason) from None
-    first, *others = systems
-    resampling = {"n_resamples": n_resamples, "n_exchanges": n_exchanges, "seed": seed}
     rows = []
     for call in calls:
         column = scored[call.label]
         scores = {name: column.scores[place * n : (place + 1) * n] for place, name in enumerate(systems)}
-        for other in others:
-            outcome = compare_systems(scores[first], scores[other], confidence=confidence, **resampling)
-            higher = first if outcome["difference"] > 0 else other
-            better = higher if max(outcome["bootstrap_p"], outcome["randomization_p"]) < alpha else None
-            names = {"metric": call.label, "a": first, "b": other, "better": better}
-            rows.append(names | outcome | {"alpha": alpha, "signature": column.signature})
+        outcomes = compare_systems(scores, **resampling)
+        rows += [{"metric": call.label, **outcome, "signature": column.signature} for outcome in outcomes]
     return rows

@@ -27,30 +27,39 @@ def render(rows: Sequence[Outcome], format: Format = "text") -> str:
         line |= {"n": str(row["n"])}
         line |= {title: _shown(row, name, short) for name, title in COEFFICIENT_TITLES.items()}
         lines.append(line | {"better than": ", ".join(row["better_than"]) or "–"})
-    return _render(rows, lines, _notes(rows), format)
+    return _render(rows, [lines], _notes(rows), format)
 
 
 def render_comparison(rows: Sequence[Outcome], format: Format = "text") -> str:
-    """The result of :func:`movers.agreement.compare_texts` as one string, as :func:`render`."""
-    means = {"mean of A": "mean_a", "mean of B": "mean_b", "A − B": "difference"}
-    lines = [
-        {"metric": row["metric"], "A": row["a"], "B": row["b"], "n": str(row["n"])}
-        | {title: _shown(row, name, "{:.4g}".format) for title, name in means.items()}
+    """The result of :func:`movers.agreement.compare_texts`: a table of systems by metric, and one of all pairs."""
+    write = "{:.4f}".format
+    systems: dict[str, dict[str, str]] = {}
+    for row in rows:
+        for side in "ab":
+            line = systems.setdefault(row[side], {"system": row[side], "n": str(row["n"])})
+            line[row["metric"]] = f"{_shown(row, f'mean_{side}', write)} ({row[f'group_{side}']})"
+    pairs = [
+        {"metric": row["metric"], "A": row["a"], "B": row["b"], "A − B": _shown(row, "difference", write)}
         | {"p (bootstrap)": f"{row['bootstrap_p']:.4f}"}
         | {"p (randomization)": f"{row['randomization_p']:.4f}" + " (exact)" * row["randomization_exact"]}
-        | {"better": row["better"] or "–"}
+        | {"p (Holm)": f"{row['holm_p']:.4f}", "better": row["better"] or "–"}
         for row in rows
     ]
+    first = rows[0]
     notes = [
-        f"Intervals: {rows[0]['confidence']:.0%}, paired bootstrap over texts. Better: the system with the higher "
-        f"mean, if p < {rows[0]['alpha']:g} in both tests (two-sided); otherwise –.",
+        f"Means with {first['confidence']:.0%} intervals, paired bootstrap over texts. In parentheses the group: every "
+        "system of a group is better than every system of the groups with higher numbers.",
+        f"Better: the system with the higher mean, if p < {first['alpha']:g} in both tests (two-sided), after Holm's "
+        "correction for the number of pairs; otherwise –.",
         *(f"{metric}: {signature}" for metric, signature in {row["metric"]: row["signature"] for row in rows}.items()),
     ]
-    return _render(rows, lines, notes, format)
+    return _render(rows, [list(systems.values()), pairs], notes, format)
 
 
-def _render(rows: Sequence[Outcome], lines: Sequence[Mapping[str, str]], notes: Sequence[str], format: Format) -> str:
-    """All fields of ``rows`` as JSON or CSV (nested values as JSON), or ``lines`` for people with notes below."""
+def _render(
+    rows: Sequence[Outcome], tables: Sequence[Sequence[Mapping[str, str]]], notes: Sequence[str], format: Format
+) -> str:
+    """All fields of ``rows`` as JSON or CSV (nested values as JSON), or ``tables`` for people with notes below."""
     if format == "json":
         return json.dumps(rows, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     if format == "csv":
@@ -59,9 +68,12 @@ def _render(rows: Sequence[Outcome], lines: Sequence[Mapping[str, str]], notes: 
             for row in rows
         ]
         return "".join(map(csv_row, [rows[0], *cells]))
-    heading, body = list(lines[0]), [list(line.values()) for line in lines]
-    table = align_table(heading, body, {heading.index("n")}, markdown=format == "markdown")
-    return "\n".join(table) + "\n\n" + ("\n\n" if format == "markdown" else "\n").join(notes) + "\n"
+    text = ""
+    for lines in tables:
+        heading, body = list(lines[0]), [list(line.values()) for line in lines]
+        numbers = {heading.index("n")} if "n" in heading else set()
+        text += "\n".join(align_table(heading, body, numbers, markdown=format == "markdown")) + "\n\n"
+    return text + ("\n\n" if format == "markdown" else "\n").join(notes) + "\n"
 
 
 def short(number: float) -> str:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from movers.cli import agreement, basics, explain, score
+from movers.cli import agreement, basics, explain, pairwise, score
 from movers.errors import InputError
 from movers.io import printable
 from movers.version import VERSION
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (score, explain, agreement, basics):
+    for module in (score, pairwise, explain, agreement, basics):
         module.add_parser(commands)
     # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):

@@ -31,19 +31,21 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "compare",
         usage="movers compare SYSTEM SYSTEM … (-r FILE … | --sources FILE …) [options]",
-        help="test whether the scores of two systems differ significantly",
-        description="Score the outputs of two or more systems and compare the first with each of the others: paired "
-        "bootstrap and approximate randomization.",
-        epilog="example: movers compare baseline.txt ours.txt --references references.txt --metric wms",
+        help="test which systems' scores differ significantly",
+        description="Score the outputs of two or more systems: a table of systems by metric with intervals, and paired "
+        "tests of every pair (bootstrap and approximate randomization) with Holm's correction.",
+        epilog="example: movers compare a.txt b.txt c.txt --references references.txt --metric moverscore,chrf",
     )
     add = parser.add_argument
     add("systems", nargs="+", metavar="SYSTEM", help="outputs of a system, one file each; at least two")
     add_compared_texts(parser)
-    metrics = f"{METRIC_HELP} (default: wms)"
+    metrics = f"{METRIC_HELP}; also rouge, bleu, chrf (default: wms)"
     add("--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=metrics)
     add_options(parser)
-    add("--exchanges", type=int, default=10_000, metavar="N", help="exchanges of the randomization test")
-    _add_resampling(parser)
+    trials = "(default: {}, or 100 per pair of systems)"
+    add("--exchanges", type=int, metavar="N", help=f"trials of the randomization test {trials.format(10_000)}")
+    add("--plot", metavar="FILE", help="draw means, intervals and groups: .png, .svg or .pdf")
+    _add_resampling(parser, None, trials.format(1000))
     parser.set_defaults(run=compare)
 
     parser = commands.add_parser(
@@ -79,10 +81,12 @@ def add_parser(commands: Subparsers) -> None:
     parser.set_defaults(run=correlate)
 
 
-def _add_resampling(parser: argparse.ArgumentParser) -> None:
+def _add_resampling(
+    parser: argparse.ArgumentParser, resamples: int | None = 1000, default: str = "(default: 1000)"
+) -> None:
     """Arguments of `correlate` and `compare`: resampling, and the format of the table."""
     add = parser.add_argument
-    add("--resamples", type=int, default=1000, metavar="N", help="bootstrap resamples (default: 1000)")
+    add("--resamples", type=int, default=resamples, metavar="N", help=f"bootstrap resamples {default}")
     add("--confidence", type=float, default=0.95, help="confidence level of the intervals (default: 0.95)")
     add("--alpha", type=float, default=0.05, help="significance level (default: 0.05)")
     add("--seed", type=int, default=0, help="random seed (default: 0)")
@@ -115,12 +119,14 @@ def _print_table(table: str, arguments: argparse.Namespace) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Score the systems' texts with every metric and print the comparisons of the first with the others."""
+    """Score the systems' texts with every metric and print the comparisons of all pairs."""
     from movers.agreement.lexical import LEXICAL_METRICS
     from movers.agreement.scoring import MetricCall, compare_texts, compared_with
     from movers.agreement.table import render_comparison
 
     form = _table_format(arguments)
+    if arguments.plot is not None:
+        check_output(arguments.plot, (".png", ".svg", ".pdf"))
     metrics = choose_metrics(arguments.metrics, options_of(arguments), others=LEXICAL_METRICS)
     systems = arguments.systems
     if len(set(systems)) < max(2, len(systems)):
@@ -142,6 +148,10 @@ def compare(arguments: argparse.Namespace) -> None:
     except RowError as error:
         raise error.at(predictions[error.argument].where_row(error.row)) from None
     _print_table(render_comparison(tests, form), arguments)
+    if arguments.plot is not None:
+        from movers.agreement.plots import plot_systems, write_figure
+
+        say(str(write_figure(plot_systems(tests), Path(arguments.plot))), sys.stderr)
 
 
 def correlate(arguments: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ import threading
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from movers.encoders.cache import VECTORS, VectorCache
 from movers.encoders.layers import Aggregation
+from movers.encoders.partial import find_layers, lower_states
 from movers.encoders.static import check_vectors
 from movers.encoders.wheels import MINILM, MPNET
 from movers.encoders.windows import Truncation, Window, batches, window_limit, windows_over
@@ -96,6 +97,8 @@ class ContextualEncoder:
         self.states = int(layers) + 1 if layers else 0
         self._key = (digest, self.tokenizer_digest, self.dtype, str(self.device))  # in a shared cache
         self._lock = threading.Lock()
+        self._layers: torch.nn.ModuleList | None = None  # once they were looked for
+        self._looked_for_layers = False
         self._norms = self._weight_norms()
         self._alone = False  # one text per forward pass
         self._alone = digest not in (MINILM.sha256, MPNET) and self._depends_on_batch()
@@ -293,22 +296,20 @@ class ContextualEncoder:
             body = ids[before + window.begin : before + window.end]
             row[:length] = np.r_[ids[:before], body, ids[len(ids) - after :]]
         mask = np.arange(padded.shape[1]) < lengths[:, None]
-        hidden = any(kind.kind != "last" for kind in wanted)
         # Outside of a surrounding autocast: the precision is that of the weights, which the signature names.
         with torch.inference_mode(), torch.autocast(self.device.type, enabled=False), self._lock:
             training = [module for module in self.model.modules() if module.training]
             attention, inputs = torch.from_numpy(mask).to(self.device), torch.from_numpy(padded).to(self.device)
             try:
                 self.model.eval()
-                output = self.model(input_ids=inputs, attention_mask=attention.long(), output_hidden_states=hidden)
+                states, count = self._states({"input_ids": inputs, "attention_mask": attention.long()}, wanted)
             finally:
                 for module in training:
                     module.training = True
             places = attention.flatten().nonzero().squeeze(1)
             vectors = []
             for kind in wanted:
-                states = (output.last_hidden_state,) if kind.kind == "last" else output.hidden_states
-                chosen = [states[number] for number in kind.needed(len(states))]
+                chosen = [states[-1 if kind.kind == "last" else number] for number in kind.needed(count)]
                 if any(state.shape[:2] != inputs.shape for state in chosen):
                     raise InputError(f"model: {self.name}: layer: {kind} needs layers with one vector per token")
                 layers = [state.flatten(0, 1).float() for state in chosen]
@@ -317,6 +318,24 @@ class ContextualEncoder:
         ends = np.cumsum(lengths)
         for begin, end in zip(ends - lengths, ends, strict=True):
             yield [part[begin:end] for part in vectors]
+
+    def _states(
+        self, arguments: dict[str, torch.Tensor], wanted: Sequence[Aggregation]
+    ) -> tuple[Mapping[int, torch.Tensor], int]:
+        """Hidden states by number, at least those that are needed (−1 is the model's output), and how many there are.
+
+        Layers above the highest one that is needed are not computed, if the model's layers can be found.
+        """
+        numbers = sorted({number for kind in wanted for number in kind.needed(self.states)}) if self.states else []
+        if numbers and numbers[-1] < self.states - 1:
+            if not self._looked_for_layers:
+                one_row = {name: value[:1] for name, value in arguments.items()}
+                self._layers, self._looked_for_layers = find_layers(self.model, self.states - 1, one_row), True
+            if self._layers is not None:
+                return lower_states(self.model, self._layers, numbers, arguments), self.states
+        output = self.model(**arguments, output_hidden_states=any(kind.kind != "last" for kind in wanted))
+        states = getattr(output, "hidden_states", None) or ()
+        return {-1: output.last_hidden_state, **dict(enumerate(states))}, len(states) or 1
 
 
 def _visible_count(text: str) -> int:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from movers.pictures.explain import Explainer, Explanation, Report, explain, report
+from movers.pictures.explain import Explainer, Explanation, Report, document, explain, report
 
-__all__ = ["Explainer", "Explanation", "Report", "explain", "report"]
+__all__ = ["Explainer", "Explanation", "Report", "document", "explain", "report"]

@@ -346,6 +346,10 @@ class Report:
 
     def html(self) -> str:
         """A self-contained HTML page."""
+        return document(f"{self.best[0][1].title}: report of {len(self.scores)} rows", self.body())
+
+    def body(self) -> str:
+        """The content of the page."""
         count, ordered = len(self.scores), sorted(self.scores)
         numbers = {"mean": math.fsum(ordered) / count, "lowest": ordered[0], "highest": ordered[-1], "rows": count}
         first = self.best[0][1]
@@ -359,7 +363,7 @@ class Report:
                 text = escape(shorten(explanation.prediction.strip(), 110) or "(blank)")
                 summary = f"<summary>Row {number + 1}: <strong>{explanation.score:.4g}</strong> {text}</summary>"
                 parts.append(f'<details class="row">{summary}{pictures(explanation)}</details>')
-        return document(f"{first.title}: report of {count} rows", "\n".join([*parts, _signature(first)]))
+        return "\n".join([*parts, _signature(first)])
 
 
 def report(metric: str, rows: Iterable[Row], *, total: int | None = None, most: int = 10, **options: object) -> Report:

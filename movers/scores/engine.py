@@ -17,13 +17,13 @@ from movers.scores.metric import Comparison, Example, Metric, TooLarge, Transpor
 from movers.scores.result import reduce_references
 from movers.threads import one_blas_thread
 
-__all__ = ["Pair", "blocks", "score_block"]
+__all__ = ["SHORT", "Pair", "blocks", "score_block"]
 
 Pair = tuple[str, Sequence[str]]  # a prediction and its references (or sources)
 _BLOCK = 1024  # references
 _BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block, unless a single row has more
 _CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
-_SHORT = 1000  # characters per pair; below it a static metric is faster on one thread, where nobody waits for the GIL
+SHORT = 1000  # characters per pair; below it a static metric is faster on one thread, where nobody waits for the GIL
 
 
 def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
@@ -71,7 +71,7 @@ def _score(metric: Metric, rows: Sequence[Pair], pool: Executor | None) -> list[
         for text in (prediction, *references):
             numbers.setdefault(text, len(numbers))
     pairs = dict.fromkeys((numbers[prediction], numbers[text]) for prediction, texts in rows for text in texts)
-    if metric.in_processes and sum(map(len, numbers)) < _SHORT * len(pairs):
+    if metric.in_processes and sum(map(len, numbers)) < SHORT * len(pairs):
         pool = None
     with one_blas_thread():
         try:

@@ -88,7 +88,7 @@ def test_equally_good_metrics_and_systems_differ_significantly_in_one_case_of_tw
         human = rng.normal(size=40)
         a, b = human + rng.normal(size=40), human + rng.normal(size=40)
         metrics = agreement.compare_correlations(a, b, human, n_resamples=199)
-        systems = agreement.compare_systems(a, b, n_resamples=199, n_exchanges=199)
+        (systems,) = agreement.compare_systems({"a": a, "b": b}, n_resamples=199, n_exchanges=199)
         p_values = metrics["williams_p"], metrics["permutation_p"], systems["bootstrap_p"], systems["randomization_p"]
         rejected += np.array(p_values) < 0.05
     assert (np.abs(rejected - 20) <= 3 * np.sqrt(400 * 0.05 * 0.95)).all()
@@ -108,10 +108,9 @@ def test_exact_randomization_equals_scipys_and_identical_systems_do_not_differ()
     theirs = stats.permutation_test(
         (a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True
     )
-    row = agreement.compare_systems(a, b)
-    assert row["randomization_exact"] and row["randomization_p"] == pytest.approx(theirs.pvalue)
-    row = agreement.compare_systems(a, a)
-    assert (row["difference"], row["bootstrap_p"], row["randomization_p"]) == (0.0, 1.0, 1.0)
+    first, same, _ = agreement.compare_systems({"a": a, "b": b, "c": a})
+    assert first["randomization_exact"] and first["randomization_p"] == pytest.approx(theirs.pvalue)
+    assert (same["difference"], same["bootstrap_p"], same["randomization_p"], same["holm_p"]) == (0.0, 1.0, 1.0, 1.0)
 
 
 def test_the_bootstrap_probability_is_that_of_all_possible_resamples():
@@ -119,7 +118,46 @@ def test_the_bootstrap_probability_is_that_of_all_possible_resamples():
     difference = np.array(a) - np.array(b)
     every = np.array([difference[list(drawn)].mean() for drawn in itertools.product(range(5), repeat=5)])
     exact = np.mean(np.abs(every - difference.mean()) >= abs(difference.mean()) - 1e-12)
-    assert agreement.compare_systems(a, b, n_resamples=20_000)["bootstrap_p"] == pytest.approx(exact, abs=0.01)
+    (row,) = agreement.compare_systems({"a": a, "b": b}, n_resamples=20_000)
+    assert row["bootstrap_p"] == pytest.approx(exact, abs=0.01)
+    low, high = np.quantile(every, [0.025, 0.975])
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx((low, high), abs=0.002)
+
+
+def test_holms_correction_rejects_step_by_step():
+    """Reject the smallest p-value if p < α / k, then the next if p < α / (k − 1), and stop at the first that is not."""
+    rng = np.random.default_rng(5)
+    for count in (1, 2, 7, 20):
+        p_values = rng.uniform(0, 0.2, size=count) ** 2
+        p_values[: count // 3] = p_values[0]  # ties
+        corrected = agreement.holm(p_values.tolist())
+        for alpha in (0.001, 0.01, 0.05, 0.2):
+            rejected = set()
+            for step, place in enumerate(np.argsort(p_values, kind="stable")):
+                if p_values[place] * (count - step) >= alpha:
+                    break
+                rejected.add(place)
+            assert rejected == {place for place, p in enumerate(corrected) if p < alpha}
+    assert agreement.holm([0.9, 0.8]) == [1.0, 1.0]  # never above 1
+
+
+def test_systems_form_groups_where_all_above_are_better_than_all_below():
+    rng = np.random.default_rng(7)
+    difficulty = rng.normal(size=60)
+    levels = {"bad": 0.0, "good": 2.0, "fair": 1.0, "also good": 2.02, "worst": -3.0}
+    scores = {name: difficulty + level + 0.2 * rng.normal(size=60) for name, level in levels.items()}
+    rows = agreement.compare_systems(scores)
+    groups = {row[side]: row[f"group_{side}"] for row in rows for side in "ab"}
+    assert groups == {"bad": 3, "good": 1, "fair": 2, "also good": 1, "worst": 4}
+    assert len(rows) == 10 and rows[0]["n_resamples"] == 1000
+    for row in rows:
+        t = stats.ttest_rel(scores[row["a"]], scores[row["b"]])
+        assert (row["better"] is not None) == (t.pvalue * 10 < 0.05)
+        assert (row["difference_low"], row["difference_high"]) == pytest.approx(
+            tuple(t.confidence_interval()), abs=0.02
+        )
+    # b and c differ, but a differs from neither: nothing separates the group
+    assert agreement.groups_of({"b": 3, "a": 2, "c": 1}, {("b", "c")}) == {"b": 1, "a": 1, "c": 1}
 
 
 # --- systems' texts --------------------------------------------------------------------------------------------------
@@ -128,12 +166,14 @@ REFERENCES = [["A dog runs in the park."], ["The sun is shining today."], ["She 
 GOOD, BAD = [group[0] for group in REFERENCES], ["Stocks fell on Monday."] * 12
 
 
-def test_the_first_system_is_compared_with_the_others_and_the_better_one_is_marked():
+def test_every_pair_is_compared_and_the_better_system_is_marked():
     calls = [MetricCall("wms", "wms"), MetricCall("sms", "sms")]
-    for systems, better in (({"z": BAD, "a": GOOD}, ["a"] * 2), ({"a": GOOD, "b": GOOD, "z": BAD}, [None, "a"] * 2)):
+    for systems, better in (
+        ({"z": BAD, "a": GOOD}, ["a"] * 2),
+        ({"a": GOOD, "b": GOOD, "z": BAD}, [None, "a", "b"] * 2),
+    ):
         rows = agreement.compare_texts(systems, calls, references=REFERENCES, progress=False)
-        first, *others = systems
-        expected = [(name, first, other) for name in ("wms", "sms") for other in others]
+        expected = [(name, *pair) for name in ("wms", "sms") for pair in itertools.combinations(systems, 2)]
         assert [(row["metric"], row["a"], row["b"]) for row in rows] == expected
         assert [row["better"] for row in rows] == better
         assert json.loads(render_comparison(rows, "json")) == rows
@@ -141,7 +181,8 @@ def test_the_first_system_is_compared_with_the_others_and_the_better_one_is_mark
         for format in ("text", "markdown"):
             table = render_comparison(rows, format)
             assert all(f"{row['metric']}: {row['signature']}" in table for row in rows)
-            assert ("–" in table.splitlines()[2]) == (better[0] is None)
+            assert table.count("–") == better.count(None) + 1  # a note explains it
+            assert table.count("(1)") == 2 * (len(systems) - 1) and table.count("(2)") == 2
 
 
 @pytest.mark.parametrize(

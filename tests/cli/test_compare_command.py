@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -46,14 +47,20 @@ def test_order_and_names_are_the_users_and_the_better_system_is_marked(run: Run,
         assert row["randomization_p"] < 0.01 and row["bootstrap_p"] < 0.05
 
 
-def test_the_first_is_compared_with_each_other_by_each_metric(run: Run, systems: dict[str, list[str]]) -> None:
+def test_all_pairs_are_compared_by_each_metric_and_drawn(run: Run, systems: dict[str, list[str]]) -> None:
     files = ["good.txt", "copy.txt", "bad.txt"]
-    rows = json.loads(run("compare", *files, "-r", "refs.txt", "--metrics", "sms,rouge", "--json")[1])
+    command = ["compare", *files, "-r", "refs.txt", "--metrics", "sms,rouge"]
+    rows = json.loads(run(*command, "--json", "--plot", "groups.svg")[1])
     assert [(row["metric"], row["a"], row["b"]) for row in rows] == [
-        (metric, "good.txt", other) for metric in ("sms", "rouge") for other in ("copy.txt", "bad.txt")
+        (metric, *pair) for metric in ("sms", "rouge") for pair in itertools.combinations(files, 2)
     ]
-    assert [row["randomization_p"] == 1 for row in rows] == [True, False, True, False]
-    assert [row["better"] for row in rows] == [None, "good.txt"] * 2
+    assert [row["randomization_p"] == 1 for row in rows] == [True, False, False] * 2
+    assert [row["better"] for row in rows] == [None, "good.txt", "copy.txt"] * 2
+    assert [row["group_b"] for row in rows] == [1, 2, 2] * 2
+    picture = Path("groups.svg").read_text(encoding="utf-8")
+    assert picture.lstrip().startswith("<?xml") and picture.count("LineCollection") >= 2
+    table = run(*command)[1].splitlines()
+    assert [line.split()[0] for line in table[2:5]] == files and table[4].endswith("(2)")
 
 
 def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[str]]) -> None:
@@ -80,6 +87,7 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
             "--output: expected another file than the input",
         ),
         (["good.txt", "long.txt", "-r", "refs.txt", "--metric", LIMITED], "predictions: long.txt: line 3: "),
+        (["good.txt", "bad.txt", "-r", "refs.txt", "--plot", "a.gif"], "a name that ends in .png or .svg or .pdf"),
         (["good.txt", "bad.txt", "-r", "refs.txt", "--seed", "-1"], "seed: expected a whole number of at least 0"),
     ],
 )

@@ -141,6 +141,45 @@ def test_a_batch_has_batch_size_texts_or_windows() -> None:
     assert passes.sizes == [2, 1, 5, 4]
 
 
+ARCHITECTURES = {  # attribute that holds the layers, None if they cannot be found; sizes by the config's own names
+    "bert": ("encoder.layer", {}),
+    "roberta": ("encoder.layer", {"pad_token_id": 1}),
+    "mpnet": ("encoder.layer", {"pad_token_id": 1}),
+    "modernbert": ("layers", {"pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2}),
+    "distilbert": ("transformer.layer", {"dim": 16, "n_layers": 4, "n_heads": 2, "hidden_dim": 32}),
+    "gpt2": ("h", {"n_embd": 16, "n_layer": 4, "n_head": 2}),
+    "llama": ("layers", {"num_key_value_heads": 2}),
+    "t5": ("block", {"d_model": 16, "num_layers": 4, "num_heads": 2, "d_kv": 8, "d_ff": 32}),
+    "albert": (None, {"embedding_size": 8}),  # one layer, used four times
+    "xlnet": (None, {"d_model": 16, "n_layer": 4, "n_head": 2, "d_inner": 32}),  # axes are swapped inside
+}
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_no_layer_is_computed_above_the_highest_that_is_read(kind: str) -> None:
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(0)
+    path, sizes = ARCHITECTURES[kind]
+    usual = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 32}
+    names = sizes if "n_layer" in sizes or "n_layers" in sizes or "num_layers" in sizes else {**usual, **sizes}
+    model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(tiny_tokenizer()), **names)).eval()
+    encoder = ContextualEncoder(model, tiny_tokenizer(), "tiny", "0" * 64, VectorCache())
+    texts, ran = ["a big red dog runs", "snow"], []
+    whole = [plain_states(encoder.model, tokens.ids.tolist()) for tokens in encoder.tokenize(texts)]
+    for number, layer in enumerate(encoder.model.get_submodule(path) if path else []):
+        layer.register_forward_hook(lambda *_, number=number: ran.append(number))
+    for needed in ([2], [0], [1, 3], [-2]):
+        wanted = [Aggregation("layer", number) for number in needed]
+        encode(encoder, texts, wanted[0], extra=wanted[1:], batch_size=1)  # looks for the layers
+        ran.clear()
+        encoded = encode(encoder, texts, wanted[0], extra=wanted[1:], batch_size=1)
+        assert (encoder._layers is not None) == bool(path) and ran == [*range(max(needed) % 5 if path else 0)] * 2
+        for text, states in zip(encoded, whole, strict=True):
+            np.testing.assert_allclose(text.vectors, states[needed[0]], atol=1e-6)
+    np.testing.assert_allclose(encode(encoder, texts)[0].vectors, whole[0][-1], atol=1e-5)  # all layers again
+
+
 def test_truncation_as_an_error_names_the_text_and_both_lengths_also_for_cached_texts() -> None:
     encoder = tiny()
     assert len(encode(encoder, [LONG, "cat"])) == 2
