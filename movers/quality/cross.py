@@ -2,8 +2,7 @@
 
 The paper cuts both texts in parallel to the window, which leaves a summary of a long document some ten tokens. Here the
 window holds the summary and the *evidence*: the sentences of the document that share most rare tokens with it. A
-summary that would fill more than half of the window is read in parts, each beside its own evidence. This module imports
-torch; import it late.
+summary that would fill more than half of the window is read in parts, each beside its own evidence.
 """
 
 from __future__ import annotations

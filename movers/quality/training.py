@@ -188,7 +188,8 @@ def _fit(
 ) -> list[dict[str, float]]:
     """Train until the validation loss stops falling; leave the best weights in the module and return Trainer's log."""
     from torch.utils.data import Subset
-    from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments, default_data_collator
+    from transformers import Trainer, TrainingArguments, default_data_collator
+    from transformers.trainer_callback import EarlyStoppingCallback, PrinterCallback, TrainerCallback
     from transformers.utils import is_accelerate_available
 
     class FreshNegatives(TrainerCallback):  # of vectors, which are computed once, the first draw stays
@@ -213,8 +214,8 @@ def _fit(
         callbacks=[FreshNegatives(), EarlyStoppingCallback(early_stopping_patience=options.patience)],
     )  # fmt: skip
     whole = sorted(work.glob("checkpoint-*/trainer_state.json"), key=lambda path: path.stat().st_mtime)  # written last
+    trainer.remove_callback(PrinterCallback)  # it prints losses where there is no terminal
     trainer.train(resume_from_checkpoint=str(whole[-1].parent) if whole else None)
-    module.eval()
     return [{name: value for name, value in entry.items() if "loss" in name or name in ("epoch", "step")}
             for entry in trainer.state.log_history]  # fmt: skip
 
