@@ -70,7 +70,7 @@ def test_an_installed_wheel_scores_and_evaluate_loads_its_modules(dist: Path, tm
         archive.extractall(target)
     code = """
 import evaluate, movers
-rows = {"predictions": ["The cat sat."], "references": ["A cat sat."]}
+rows = {"predictions": ["The cat sat."], "references": ["The cat sat."]}
 module = evaluate.load(movers.module_path("wms"))
 print(movers.module_path("wms"), movers.wms(**rows)["score"], module.compute(**rows)["score"])
 """
