@@ -280,7 +280,7 @@ class WordRules:
         elif self.alphabetic and not _LETTERS.fullmatch(piece):
             reason = "not alphabetic" if _LETTER.search(piece) or _DIGIT.search(piece) else "punctuation"
         elif _DIGIT.search(piece):
-            word = _THOUSANDS.sub("", word)
+            word = _THOUSANDS.sub("", word) if self.lang == "en" else word
         elif is_punctuation(piece):
             reason = "punctuation"
         mass = 0.0 if reason else 1.0

@@ -100,7 +100,7 @@ def test_the_fast_pattern_for_plain_text_splits_as_the_general_rules_do() -> Non
         ("don't isn’t can't won't BANK'S", {}, [*"do not is not can not will not bank".split()]),
         ("I'm you're we've O'Brien he'd", {}, [*"i am you are we have o'brien he would".split()]),
         ("Can't", {"lowercase": False}, ["Can", "not"]),
-        ("l'homme bank's", {"lang": "fr"}, ["l'homme", "bank's"]),
+        ("l'homme bank's 1,000", {"lang": "fr"}, ["l'homme", "bank's", "1,000"]),
         ("couldn't go", {"stopwords": ENGLISH, **DROP}, ["go"]),  # negated, and "not" is a stop word
         ("couldn't go", {"stopwords": frozenset({"go"}), **DROP}, ["could", "not"]),
         ("The Bank AND the banks", {"lowercase": False, "stopwords": ENGLISH, **DROP}, ["Bank", "banks"]),
