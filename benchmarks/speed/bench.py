@@ -174,7 +174,7 @@ def bench_layers(quick: bool) -> Tables:
     """Metrics that read a lower layer, against the forward pass of the whole model."""
     from movers.encoders.wheels import MissingWeights, mpnet_folder
 
-    texts = contenders.translations(48 if quick else 1_000)
+    texts = contenders.translations(48 if quick else 160)
     both = [*texts.predictions, *texts.references]
     models = {"all-MiniLM-L6-v2": (minilm_folder(), 4, 6)}
     with suppress(MissingWeights):
