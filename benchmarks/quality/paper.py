@@ -3,17 +3,16 @@
     MOVERS_DATA=… python benchmarks/quality/paper.py [table ...] [--only TEXT]
 
 Every model is trained by `movers.quality.training.train` with one negative sample per document and measured on the test
-side; the cross-encoder is fine-tuned for two epochs, or three on mutations. Table 1 has every head, Tables 2 to 4 the
-fully connected one; mutations are learnt on news. Finished models and rows are kept, so that an interrupted
-run goes on; `--only` takes the rows whose name contains that text. The paper's TAC 2010 is not free: Tables 5 to 8 are
-on SummEval, QAGS and the sets of `blanc`, by the model that comes with the package.
+side; the cross-encoder is fine-tuned for two epochs. Table 1 has every head, Tables 2 to 4 the fully connected one;
+mutations are learnt on news. Finished models and rows are kept, so that an interrupted run goes on; `--only` takes the
+rows whose name contains that text. The paper's TAC 2010 is not free: Tables 5 to 8 are on SummEval, QAGS and the sets of
+`blanc`, by the model that comes with the package.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,8 +61,6 @@ def trained(design: str, domain: str, kind: str, count: int = DOCUMENTS) -> Qual
     if (folder / "config.json").is_file():
         return load_model(folder)
     options = TrainingOptions(**DESIGNS[design], negatives=kind)  # type: ignore[arg-type]
-    if design == CROSS and kind != "cross":
-        options = replace(options, epochs=3)
     return train(documents(domain, count), folder, options)
 
 
