@@ -5,8 +5,8 @@
 Every model is trained by `movers.quality.training.train` with one negative sample per document and measured on the test
 side; the cross-encoder is fine-tuned for two epochs. Table 1 has every head, Tables 2 to 4 the fully connected one;
 mutations are learnt on news. Finished models and rows are kept, so that an interrupted run goes on; `--only` takes the
-rows whose name contains that text. The paper's TAC 2010 is not free: Tables 5 to 8 are on SummEval, QAGS and the sets of
-`blanc`, by the model that comes with the package.
+rows whose name contains that text. The paper's TAC 2010 is not free: Tables 5 to 8 are on SummEval, QAGS and the sets
+of `blanc`, by the model that comes with the package.
 """
 
 from __future__ import annotations
