@@ -70,6 +70,7 @@ class Unit:
     weight: float
     mark: str = ""  # one of MARKS
     note: str = ""  # shown on hover and focus
+    unknown: Sequence[str] = ()  # names, numbers and negations of a summary's sentence that the document does not have
     start: int | None = None  # character offsets, where known
     end: int | None = None
 
@@ -115,6 +116,7 @@ class Picture:
     """One prediction and one reference or document: one or several panels, with the matrix of each or without."""
 
     title: str
+    texts: tuple[str, str]  # as written
     panels: Sequence[Panel]
     matrix: bool = False
 
@@ -208,6 +210,15 @@ class Explanation:
         return "\n".join(lines)
 
 
+def digits(value: float) -> str:
+    """A number as pages and pictures show it.
+
+    >>> digits(0.64789)
+    '0.648'
+    """
+    return f"{value:z.3f}"
+
+
 def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -273,7 +284,7 @@ class Explainer:
         for index in order:
             title = f"{side} {index + 1} of {len(texts)}: {alignments[index]['score']:.4g}" if len(texts) > 1 else ""
             panels = {self.panels[label]: (other.alignments or [])[index] for label, other in examples.items()}
-            pictures.append(_picture(title, panels))
+            pictures.append(_picture(title, (row.prediction, texts[index]), panels))
         flags = [flag for flag in FLAGS if getattr(example, flag)]
         signature = self.scorer.signatures[self.label]
         warning = language_problem(self.scorer.metrics[self.label], [row.prediction, *texts])
@@ -282,12 +293,12 @@ class Explainer:
         )
 
 
-def _picture(title: str, alignments: Mapping[str, Mapping[str, Any]]) -> Picture:
+def _picture(title: str, texts: tuple[str, str], alignments: Mapping[str, Mapping[str, Any]]) -> Picture:
     first = next(iter(alignments.values()))
     if "flows" not in first:
-        return Picture(title, [_summary_panel(first)] if first.get("summary") else [])
+        return Picture(title, texts, [_summary_panel(first, *texts)] if first.get("summary") else [])
     matrix = any(unit["kind"] in ("word", "sentence") for unit in first["prediction"])
-    return Picture(title, [_transport_panel(alignment, name) for name, alignment in alignments.items()], matrix)
+    return Picture(title, texts, [_transport_panel(alignment, name) for name, alignment in alignments.items()], matrix)
 
 
 def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
@@ -302,9 +313,20 @@ def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
     return Panel(title, _NOTES[name], left, right, flows, dropped=alignment["dropped"])
 
 
-def _summary_panel(alignment: Mapping[str, Any]) -> Panel:
+def _locate(text: str, sentences: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """Start and end of each sentence; white space inside it may differ from that of the text."""
+    spans, end = [], 0
+    for sentence in sentences:
+        found = re.compile(r"\s*".join(map(re.escape, sentence["text"].split()))).search(text, end)
+        start, end = found.span() if found else (end, end)
+        spans.append((start, end))
+    return spans
+
+
+def _summary_panel(alignment: Mapping[str, Any], *texts: str) -> Panel:
     """Sentences of the summary, each joined with the nearest sentence of the document; the width is the support."""
     summary, document = alignment["summary"], alignment["document"]
+    spans, document_spans = map(_locate, texts, (summary, document))
     left, flows = [], []
     seen: set[tuple[str, str]] = set()
     for index, sentence in enumerate(summary):
@@ -321,12 +343,14 @@ def _summary_panel(alignment: Mapping[str, Any]) -> Panel:
         if repeated >= REPEATED:
             mark = "repeated"
             note += f"; repeated: {repeated:.0%} of its word pairs stood in the summary before"
-        left.append(Unit(sentence["text"], "sentence", index, 1 / len(summary), mark, note))
+        left.append(
+            Unit(sentence["text"], "sentence", index, 1 / len(summary), mark, note, unknown, *spans[index])
+        )
         if "nearest" in sentence:
             flows.append(Flow(index, sentence["nearest"], max(support, 0.0), 1.0 - support))
     right = [
-        Unit(one["text"], "sentence", index, 1 / len(document), "covered" if one.get("covered") else "")
-        for index, one in enumerate(document)
+        Unit(one["text"], "sentence", index, 1 / len(document), "covered" if one.get("covered") else "", "", (), *span)
+        for index, (one, span) in enumerate(zip(document, document_spans, strict=True))
     ]
     return Panel("", _NOTES["summary"], left, right, flows, ("Summary", "Document"), "cosine")
 
@@ -428,6 +452,55 @@ def pictures(explanation: Explanation) -> str:
     first, *others = explanation.pictures
     folded = [f"<details><summary>{escape(other.title)}</summary>{_picture_html(other)}</details>" for other in others]
     return "\n".join([f"<h2>{escape(first.title)}</h2>" if first.title else "", _picture_html(first), *folded])
+
+
+def marked_texts(explanation: Explanation) -> str:
+    """Summary and (nearest) document as written: unsupported facts and sentences and covered sentences are marked."""
+    return _marked_texts(explanation.pictures[0])
+
+
+def _marked_texts(picture: Picture) -> str:
+    texts = [escape(text) for text in picture.texts]
+    legend = "This model scores the texts as a whole: no sentence is marked."
+    if picture.panels:
+        panel = picture.panels[0]
+        support = {flow.i: 1 - flow.cost for flow in panel.flows}
+        titles = {number: f"cosine {digits(value)} with the nearest sentence of the document"
+                  for number, value in support.items() if value < SUPPORTED}  # fmt: skip
+        covered = {number: "a sentence of the summary is near" for number, unit in enumerate(panel.right) if unit.mark}
+        texts = [
+            _with_marks(picture.texts[0], panel.left, "unsupported", titles),
+            _with_marks(picture.texts[1], panel.right, "covered", covered),
+        ]
+        legend = (
+            '<b class="unsupported">Unsupported</b>: a sentence far from all of the document, or a name, number or '
+            'negation that the document does not have. <b class="covered">Covered</b>: the summary says it.'
+        )
+    return (
+        f'<div class="marked"><div><strong>Summary</strong><p class="running">{texts[0]}</p></div>'
+        f'<div><strong>Document</strong><p class="running">{texts[1]}</p></div><p class="soft">{legend}</p></div>'
+    )
+
+
+def _with_marks(text: str, sentences: Sequence[Unit], name: str, titles: Mapping[int, str]) -> str:
+    """The text, its sentences with a title and its unknown facts in `<mark>`s with that class."""
+    parts, place = [], 0
+    for number, sentence in enumerate(sentences):
+        start, end = sentence.start or 0, sentence.end or 0
+        parts.append(escape(text[place:start]))
+        title = titles.get(number)
+        parts.append(f'<mark class="{name}" title="{title}">' if title else "")
+        place = start
+        for fact in sentence.unknown:
+            written = re.escape(fact).replace("n't", r"\s?n't")
+            found = re.compile(rf"(?<![0-9A-Za-z]){written}(?![0-9A-Za-z])").search(text, place, end)
+            if found:
+                parts.append(escape(text[place : found.start()]))
+                parts.append(f'<mark class="{name}" title="not in the document">{escape(found[0])}</mark>')
+                place = found.end()
+        parts.append(escape(text[place:end]) + ("</mark>" if title else ""))
+        place = end
+    return "".join(parts) + escape(text[place:])
 
 
 def _picture_html(picture: Picture) -> str:
