@@ -1,4 +1,4 @@
-"""Pictures and the page as a person meets them: lines, slider, hover, keyboard, screen reader, small screens."""
+"""Pictures and the page as a person meets them: lines, hover, keyboard, screen reader, small screens."""
 
 from __future__ import annotations
 
@@ -45,17 +45,6 @@ def test_pictures_fit_the_screen_and_can_be_read_by_everyone(
     check_page(page, f"{name}-{width}")
     page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     check_page(page, f"{name}-{width}-open")
-
-
-def test_the_slider_draws_the_strongest_flows_first(draw: Callable[..., Any]) -> None:
-    page = draw("swms")
-    slider = page.locator("input[type=range]")
-    widths = "paths => paths.map(path => +path.getAttribute('stroke-width'))"
-    all_widths = page.locator(".canvas path").evaluate_all(widths)
-    assert len(all_widths) == int(slider.get_attribute("max"))
-    slider.fill("3")
-    assert page.locator("output").inner_text() == f"3 of {len(all_widths)}"
-    assert sorted(page.locator(".canvas path").evaluate_all(widths)) == sorted(all_widths)[-3:]
 
 
 def test_details_appear_on_hover_and_the_keyboard_crosses_to_the_partner(draw: Callable[..., Any]) -> None:
