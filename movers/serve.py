@@ -16,7 +16,7 @@ from html import escape
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qsl
 
 import gradio
@@ -29,7 +29,7 @@ from movers.io import Texts, csv_row, read_records
 from movers.pictures import Explainer, Explanation
 from movers.pictures.explain import FLAGS, about, frame, marked_texts, pictures
 from movers.registry import METRICS, MetricSpec, find_metric
-from movers.scorer import Example, Row, Scorer
+from movers.scorer import Row, Scorer
 from movers.scores.options import OptionRow, option_rows
 
 __all__ = ["all_metrics_page", "chosen_options", "form_rows", "launch", "metric_page", "score_file", "score_pair"]
@@ -60,6 +60,7 @@ _OFFERED: dict[tuple[str, object], tuple[object, ...]] = {
     **{("layer", default): ("mean", "last", "pmeans", "routing") for default in ("mean", "last")},
 }
 
+_SUMMARY = "Compare a generated text with a reference, by embeddings and optimal transport."
 _IMAGES = {"png": "image/png", "svg": "image/svg+xml"}
 _NAMES = {"references": ("Prediction", "Reference"), "sources": ("Summary", "Document")}
 #: A table that the script of the page draws and sorts. The first input of the event `select` is the clicked row.
@@ -74,8 +75,7 @@ _PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidde
 
 def form_rows(metric: str) -> list[OptionRow]:
     """The options that a page offers; all are choices."""
-    spec = find_metric(metric)
-    rows = []
+    spec, rows = find_metric(metric), []
     for option in option_rows(spec.options_class):
         choices = option.choices or _OFFERED.get((option.name, option.default), ())
         if option.name == "preset":
@@ -83,11 +83,6 @@ def form_rows(metric: str) -> list[OptionRow]:
         if len(choices) > 1 and option.name not in _HIDDEN and not option.alias_of:
             rows.append(option._replace(choices=choices))
     return rows
-
-
-def _typed(value: object) -> str:
-    """A value as a person types it: `none`, `true`."""
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def chosen_options(metric: str, values: object) -> dict[str, object]:
@@ -103,12 +98,12 @@ def chosen_options(metric: str, values: object) -> dict[str, object]:
     for name, value in values.items():
         if name not in rows:
             raise InputError(f"{metric}: options: expected some of {', '.join(rows)}, but got {name!r:.60}")
-        choices = {_typed(choice): choice for choice in rows[name].choices}
-        if _typed(value) not in choices:
+        choices = {str(choice).lower(): choice for choice in rows[name].choices}
+        if str(value).lower() not in choices:
             got = repr(value)[:60] if isinstance(value, str) else type(value).__name__
             raise InputError(f"{metric}: {name}: expected one of {', '.join(choices)}, but got {got}")
-        if _typed(value) != _typed(rows[name].default):
-            chosen[name] = choices[_typed(value)]
+        if choices[str(value).lower()] != rows[name].default:
+            chosen[name] = choices[str(value).lower()]
     find_metric(metric).parse(chosen)
     return chosen
 
@@ -120,13 +115,8 @@ def _check_length(place: str, text: str) -> None:
 
 
 def score_pair(metric: str, prediction: object, references: object, options: object) -> Explanation:
-    """Score what a visitor sent: one prediction against one or several references (or documents).
-
-    >>> score_pair("wms", "Snow melts.", ["Snow melts."], {}).score
-    1.0
-    """
-    spec = find_metric(metric)
-    chosen = chosen_options(metric, options)
+    """Score what a visitor sent: one prediction against one or several references (or documents)."""
+    spec, chosen = find_metric(metric), chosen_options(metric, options)
     if not isinstance(references, list) or not 0 < len(references) <= REFERENCES:
         got = len(references) if isinstance(references, list) else type(references).__name__
         raise InputError(f"{metric}: {spec.compared_with}: expected a list of 1 to {REFERENCES} texts, but got {got}")
@@ -141,17 +131,14 @@ def score_pair(metric: str, prediction: object, references: object, options: obj
 
 
 def score_file(
-    metric: str,
-    path: str | None,
-    options: object,
-    columns: Sequence[object],
-    track: Callable[..., Iterable[tuple[Example, ...]]] = lambda examples, total: examples,
+    metric: str, path: str, options: object, columns: Sequence[object], track: Callable[..., Any] | None = None
 ) -> tuple[str, list[list[Any]]]:
     """Score two columns of an uploaded file: a line about the scores, and a table with a heading."""
     chosen, rows = chosen_options(metric, options), read_rows(metric, path, columns)
     scorer = Scorer(metric, **chosen, progress=False).prepare(rows)
+    scored = scorer.stream(rows, total=len(rows))
     try:
-        examples = [example for (example,) in track(scorer.stream(rows, total=len(rows)), total=len(rows))]
+        examples = [example for (example,) in (track(scored, total=len(rows)) if track else scored)]
     except RowError as error:
         raise error.at(f"file: row {error.row + 1}") from None
     table: list[list[Any]] = [["row", "score", *examples[0].parts, *FLAGS, *scorer.compared_with, "prediction"]]
@@ -165,16 +152,14 @@ def score_file(
     return f"Mean {mean:.3f} over {len(rows):,} rows{flagged}. {scorer.signatures[metric]}", table
 
 
-def _read_upload(path: str | None) -> list[dict[str, object]]:
+def _read_upload(path: str) -> list[dict[str, object]]:
     """The records of an uploaded file, whose size gradio limits."""
-    if not path:
-        raise InputError("file: expected a file, but got none")
     try:
         os.utime(path)  # gradio deletes it ten minutes after this
         with open(path, "rb") as file:
             compressed = file.read(2) == b"\x1f\x8b"
     except OSError:
-        raise InputError("file: expected a file, but it has been deleted; upload it again") from None
+        raise InputError("file: expected a file, but there is none, or it has been deleted; upload it again") from None
     if compressed or Path(path).suffix.lower() not in FORMATS:
         raise InputError("file: expected JSONL, JSON, CSV or TSV with columns, uncompressed, but got another format")
     try:
@@ -186,18 +171,18 @@ def _read_upload(path: str | None) -> list[dict[str, object]]:
     return records
 
 
-def find_columns(metric: str, path: str | None) -> tuple[list[str], list[str | None]]:
+def find_columns(metric: str, path: str) -> tuple[list[str], list[str | None]]:
     """The columns of an uploaded file, and which to compare: the only one with a common name, or None."""
     names, compared = list(_read_upload(path)[0]), []
     for argument in ("predictions", find_metric(metric).compared_with):
-        texts = Texts(str(path), argument)
+        texts = Texts(path, argument)
         with suppress(InputError):
             next(texts.groups())
         compared.append(texts.column)
     return names, compared
 
 
-def read_rows(metric: str, path: str | None, columns: Sequence[object]) -> list[Row]:
+def read_rows(metric: str, path: str, columns: Sequence[object]) -> list[Row]:
     """The rows of an uploaded file."""
     records, others = _read_upload(path), find_metric(metric).compared_with
     for argument, column in zip(("predictions", others), columns, strict=True):
@@ -210,7 +195,7 @@ def read_rows(metric: str, path: str | None, columns: Sequence[object]) -> list[
         group = value if isinstance(value, list) and value else [value]
         for text in (prediction, *group):
             _check_length(f"file: row {number}", check_text("file", "row", str(number), text))
-        rows.append(Row(cast("str", prediction), **{others: group}))
+        rows.append(Row(str(prediction), **{others: group}))
     return rows
 
 
@@ -224,21 +209,16 @@ class _Page(gradio.Blocks):
             return await super().preprocess_data(block_fn, inputs, *state, **more)
         except InvalidPathError:
             raise gradio.Error("file: expected an upload, but got another path", print_exception=False) from None
+        except ValueError:
+            raise gradio.Error(
+                "expected the values that the API names, but got others", print_exception=False
+            ) from None
 
 
 def _has_address(value: object) -> bool:
     if isinstance(value, Mapping):
         return "://" in str(value.get("path"))[:40] or _has_address(list(value.values()))
     return isinstance(value, list) and any(map(_has_address, value))
-
-
-class _Upload(gradio.File):
-    """The path of an upload; gradio's own component leaves an empty file behind each time it is read."""
-
-    is_template = True  # drawn as gradio's
-
-    def preprocess(self, payload: Any) -> str | None:
-        return payload and payload.path
 
 
 def metric_page(name: str) -> gradio.Blocks:
@@ -249,9 +229,7 @@ def metric_page(name: str) -> gradio.Blocks:
 def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
     """The page of several metrics, by default of all."""
     specs = [find_metric(name) for name in names or METRICS]
-    title, summary = "movers", "Compare a generated text with a reference, by embeddings and optimal transport."
-    if len(specs) == 1:
-        title, summary = specs[0].title, f"{specs[0].summary}."
+    title, summary = (specs[0].title, specs[0].summary) if len(specs) == 1 else ("movers", _SUMMARY)
     # No usage data; uploads are deleted ten minutes after their last use.
     with _Page(title=title, analytics_enabled=False, delete_cache=(60, 600)) as page:
         gradio.HTML(f"<h1>{escape(title)}</h1><p>{escape(summary)}</p>", elem_classes="movers-head")
@@ -295,7 +273,7 @@ def launch(page: gradio.Blocks, **options: Any) -> None:
         "head": f"<script>{(_DATA / 'page.js').read_text(encoding='utf-8')}</script>",
         # Its own fonts would be loaded from elsewhere.
         "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
-        "footer_links": ["api"],
+        "footer_links": [],
         **dict.fromkeys(("share", "run_history", "ssr_mode", "pwa", "enable_monitoring"), False),
     }
     VECTORS.capacity = min(VECTORS.capacity, VECTOR_BYTES)
@@ -308,7 +286,8 @@ class _PairTab:
     def __init__(self, specs: Sequence[MetricSpec]) -> None:
         self.specs = {spec.name: spec for spec in specs}
         self.names = _NAMES[specs[0].compared_with]
-        examples = {label: texts for spec in specs for label, *texts in about(spec.name)["examples"]}
+        examples = {label: texts for spec in specs for label, *texts in about(spec.name)["examples"]
+                    if spec is specs[0] or label.startswith("Weakness")}  # fmt: skip
         small: dict[str, Any] = {"size": "sm", "scale": 0, "min_width": 0}
         with gradio.Row():
             self.texts = [gradio.Textbox(text, label=name, lines=3, max_lines=8, min_width=280)
@@ -317,14 +296,13 @@ class _PairTab:
             score = gradio.Button("Score", variant="primary", scale=0, min_width=120)
             shortcuts = [gradio.Button(label, **small) for label in examples]
         self.options = self._add_options()
-        self.message, self.table = gradio.HTML(), gradio.HTML(**_TABLE)
-        self.details, self.picture = gradio.HTML(), gradio.HTML()
+        self.chosen = gradio.Textbox(specs[0].name, visible=False)
+        self.outputs = [gradio.HTML(), gradio.HTML(**_TABLE), gradio.HTML(), gradio.HTML(), self.chosen]
+        self.message, self.table, self.details, self.picture, _ = self.outputs
         with gradio.Row(elem_classes="movers-actions"):
             link = gradio.Button("Copy link", **small)
             saves = {kind: gradio.Button(f"Save picture ({kind.upper()})", **small) for kind in _IMAGES}
             status, content = gradio.HTML(), gradio.Textbox(visible=False)
-        self.chosen = gradio.Textbox(specs[0].name, visible=False)
-        self.outputs = [self.message, self.table, self.details, self.picture, self.chosen]
         self.inputs = [self.chosen, *self.texts, *self.options.values()]
         events: dict[str, Any] = {"inputs": self.inputs, "outputs": self.outputs, **_PRIVATE, **_PAIRS}
         score.click(self.score, **events)
@@ -344,15 +322,15 @@ class _PairTab:
         with gradio.Accordion("Options", open=False), gradio.Row(elem_classes="movers-options"):
             for name in PAGE_OPTIONS:
                 rows = {metric: row for metric in self.specs for row in form_rows(metric) if row.name == name}
-                choices = dict.fromkeys(["default", *(choice for row in rows.values() for choice in row.choices)])
-                for row in [*rows.values()][:1]:
-                    info = f"{row.help} ({', '.join(rows)})"
+                choices = dict.fromkeys(["default", *(str(choice) for row in rows.values() for choice in row.choices)])
+                if rows:
+                    info = f"{next(iter(rows.values())).help} ({', '.join(rows)})"
                     fields[name] = gradio.Dropdown(list(choices), label=name, info=info, min_width=210)
         return fields
 
     def options_of(self, metric: str, values: Sequence[object]) -> dict[str, object]:
         """The chosen values that this metric offers; its other options have their defaults."""
-        choices = {row.name: row.choices for row in form_rows(metric)}
+        choices = {row.name: [*map(str, row.choices)] for row in form_rows(metric)}
         chosen = zip(self.options, map(str, values), strict=True)
         return {name: value for name, value in chosen if value in choices.get(name, ())}
 
@@ -365,7 +343,7 @@ class _PairTab:
         """Score by every metric, and show each score as soon as it is computed."""
         rows = {metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()}
         explanations: list[Explanation] = []
-        yield {self.table: _score_table(rows, chosen), self.message: ""}
+        yield {self.table: {"rows": [*rows.values()], "chosen": chosen}, self.message: ""}
         try:
             for metric, spec in self.specs.items():
                 explanation = self.explain(metric, *fields)
@@ -374,8 +352,9 @@ class _PairTab:
                 rows[metric] = (metric, spec.title, explanation.score, unrelated, spec.summary)
                 if spec.compared_with == "sources":  # the aspects that the score is made of
                     rows |= {name: ("", name, value, None, "") for name, value in explanation.numbers.items()}
+                table = {"rows": [*rows.values()], "chosen": chosen}
                 details = self._details(explanation) if metric == chosen else {}
-                yield {self.table: _score_table(rows, chosen), self.message: _notes(explanations), **details}
+                yield {self.table: table, self.message: _notes(explanations), **details}
         except InputError as error:
             yield {self.message: _alert(error), self.table: None, self.details: "", self.picture: ""}
 
@@ -394,35 +373,26 @@ class _PairTab:
                 self.explain(chosen, *fields).save(path)
             except InputError as error:
                 raise gradio.Error(str(error), print_exception=False) from error
-            return _data_address(_IMAGES[kind], path.read_bytes())
+            return f"data:{_IMAGES[kind]};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
     def _details(self, explanation: Explanation) -> dict[Any, str]:
         """What stands behind a score: folded its parts, the paper's own scale and the signature; then the picture."""
         facts, numbers = about(explanation.metric), {"score": explanation.score, **explanation.numbers}
         items = "".join(f"<div><dt>{escape(name)}</dt><dd>{value:.3f}</dd></div>" for name, value in numbers.items())
         paper = f'<a href="https://doi.org/{facts["doi"]}">{escape(facts["paper"])}</a>' if facts["doi"] else ""
-        details = (
-            f'<details class="movers-details"><summary>About {escape(explanation.title)}</summary><dl>{items}</dl>'
-            f"<p>{escape(facts['about'])} {paper}</p><p><code>{escape(explanation.signature)}</code></p></details>"
-        )
+        text = f"<dl>{items}</dl><p>{escape(facts['about'])} {paper}</p><p><code>{escape(explanation.signature)}</code>"
+        title = f"<summary>About {escape(explanation.title)}</summary>"
+        details = f'<details class="movers-details">{title}{text}</p></details>'
         return {self.details: details, self.picture: _picture(explanation)}
-
-
-def _score_table(rows: Mapping[str, Sequence[object]], chosen: str) -> dict[str, Any]:
-    return {"head": ["Metric", "Score", "", "What it is"], "rows": list(rows.values()), "chosen": chosen}
 
 
 @lru_cache(maxsize=64)
 def _unrelated(metric: str, **options: object) -> float | None:
-    """The mean score of unrelated texts: what rescaling maps to 0."""
-    chosen = chosen_options(metric, options)
-    if find_metric(metric).compared_with == "sources":
+    """The mean score of unrelated texts; none without references, and rescaling maps it to 0."""
+    if options.get("rescale") == "True" or find_metric(metric).compared_with == "sources":
         return None
-    return (
-        0.0
-        if chosen.get("rescale")
-        else Scorer((metric, {**chosen, "rescale": True})).metrics[metric].baseline["score"]
-    )
+    scorer = Scorer((metric, {**chosen_options(metric, options), "rescale": True}))
+    return scorer.metrics[metric].baseline["score"]
 
 
 def _notes(explanations: Iterable[Explanation]) -> str:
@@ -446,65 +416,55 @@ def _alert(error: InputError) -> str:
     return f'<p class="movers-error" role="alert">{escape(str(error))}</p>'
 
 
-def _data_address(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
-
-
 def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
     """Upload, columns, progress, a table to sort, the picture of a row, download."""
     gradio.HTML(
         f"<p>JSONL, JSON, CSV or TSV with named columns, at most {FILE_ROWS:,} rows and {FILE_BYTES // 1_000_000} MB. "
         "The options are those of the first tab. The file is deleted ten minutes after its last use.</p>"
     )
+    file = gradio.File(label="File", file_types=list(FORMATS), height=110)
+    file.preprocess = lambda payload: payload and payload.path  # gradio's own leaves an empty file behind each time
     with gradio.Row():
-        file = _Upload(label="File", file_types=list(FORMATS), height=150, min_width=280)
-        with gradio.Column(min_width=280):
-            titles = [(spec.title, spec.name) for spec in specs]
-            metric = gradio.Dropdown(titles, label="Metric", visible=len(specs) > 1)
-            with gradio.Row():
-                # gradio forgets the choices with the session; a name that is no column is refused by `read_rows`.
-                columns = [gradio.Dropdown([], label=f"{name} column", min_width=120, allow_custom_value=True)
-                           for name in _NAMES[specs[0].compared_with]]  # fmt: skip
+        metric = gradio.Dropdown([(spec.title, spec.name) for spec in specs], label="Metric", visible=len(specs) > 1)
+        # gradio forgets the choices with the session; a name that is no column is refused by `read_rows`.
+        columns = [gradio.Dropdown([], label=f"{name} column", min_width=140, allow_custom_value=True)
+                   for name in _NAMES[specs[0].compared_with]]  # fmt: skip
     button = gradio.Button("Score the file", variant="primary", elem_classes="movers-narrow")
-    message, table, picture, clicked = (
-        gradio.HTML(),
-        gradio.HTML(**_TABLE),
-        gradio.HTML(),
-        gradio.Textbox(visible=False),
-    )
+    message, table, picture = gradio.HTML(), gradio.HTML(**_TABLE), gradio.HTML()
+    clicked = gradio.Textbox(visible=False)
     outputs, options, progress = [message, table, picture], list(form.options.values()), gradio.Progress()
     inputs = [metric, file, *columns, *options]
 
     def offer_columns(name: str, path: str | None) -> dict[Any, Any]:
-        names, compared, alert = [], [None, None], ""
+        shown: dict[Any, Any] = {message: "", table: None, picture: ""}
+        names, compared = [], [None, None]
         try:
             names, compared = find_columns(name, path) if path else (names, compared)
         except InputError as error:
-            alert = _alert(error)
-        labels = _NAMES[find_metric(name).compared_with]
-        fields = [gradio.Dropdown(names, value=column, label=f"{label} column")
-                  for label, column in zip(labels, compared, strict=True)]  # fmt: skip
-        return {**dict(zip(columns, fields, strict=True)), message: alert, table: None, picture: ""}
+            shown[message] = _alert(error)
+        for field, label, column in zip(columns, _NAMES[find_metric(name).compared_with], compared, strict=True):
+            shown[field] = gradio.Dropdown(names, value=column, label=f"{label} column")
+        return shown
 
     def show(name: str, path: str | None, *values: Any, progress: Any = progress) -> dict[Any, Any]:
         try:
             chosen = form.options_of(name, values[2:])
-            summary, (head, *rows) = score_file(name, path, chosen, values[:2], progress.tqdm)
+            summary, (head, *rows) = score_file(name, path or "", chosen, values[:2], progress.tqdm)
         except InputError as error:
             return {message: _alert(error), table: None, picture: ""}
         # The link holds the file, so that none is written on the server.
-        content = _data_address("text/csv", "".join(map(csv_row, [head, *rows])).encode())
-        link = f'<a download="{name}-scores.csv" href="{content}">Download all scores (CSV)</a>'
+        content = base64.b64encode("".join(map(csv_row, [head, *rows])).encode()).decode()
+        link = f'<a download="{name}-scores.csv" href="data:text/csv;base64,{content}">Download all scores (CSV)</a>'
         cells = [(number, number, score, *(str(text)[:200] for text in rest[:-3:-1])) for number, score, *rest in rows]
         return {
-            message: f"<p>{escape(summary)} {link}</p>",
+            message: f'<p class="movers-file">{escape(summary)} {link}</p>',
             table: {"head": ["Row", "Score", *_NAMES[find_metric(name).compared_with]], "rows": cells},
             picture: "<p>Choose a row to see its picture.</p>",
         }
 
     def choose(number: str, name: str, path: str | None, *values: Any) -> str:
         try:
-            rows = read_rows(name, path, values[:2])
+            rows = read_rows(name, path or "", values[:2])
             row = dict(zip(map(str, range(1, len(rows) + 1)), rows, strict=True)).get(str(number), rows[0])
             chosen = chosen_options(name, form.options_of(name, values[2:]))
             return _picture(Explainer(name, chosen, rows).explain([row])[0])
@@ -512,8 +472,7 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
             return _alert(error)
 
     gradio.on([file.change, metric.input], offer_columns, [metric, file], [*columns, *outputs], **_PRIVATE)
-    changes = [field.input for field in (*columns, *options)]
-    gradio.on(changes, None, None, outputs, js="() => ['', null, '']", **_PRIVATE)
+    gradio.on([field.input for field in inputs[2:]], None, None, outputs, js="() => ['', null, '']", **_PRIVATE)
     button.click(show, inputs, outputs, api_visibility="private", **_FILES)
     table.select(choose, [clicked, *inputs], picture, **_CLICK, **_PRIVATE, **_FILES)
 

@@ -166,7 +166,7 @@ def test_a_wrong_column_is_mended_without_another_upload_and_the_csv_holds_no_fo
     assert list(csv.DictReader(io.StringIO(data)))[0]["prediction"] == "'=1+1"
     assert os.stat(path).st_mtime > 0  # kept for another ten minutes
     assert "upload it again" in show("wms", str(tmp_path / "gone.csv"), "", "", *options)[0]
-    assert "expected a file, but got none" in show("wms", None, "", "", *options)[0]
+    assert "expected a file, but there is none" in show("wms", None, "", "", *options)[0]
 
 
 # --- a pair ---

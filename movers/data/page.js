@@ -9,7 +9,7 @@ const movers = {
     return made;
   },
 
-  // props.value: {head, rows}, each row its id and its cells; with `chosen` a table of scores from 0 to 1, with bars.
+  // props.value: {rows, head} to sort, or {rows, chosen} for scores by metric, with bars; each row is its id and cells.
   table(element, props, trigger, watch) {
     const { node } = movers;
     const button = (text, key, attributes) => node("button", { type: "button", "data-key": key, ...attributes }, text);
@@ -34,27 +34,30 @@ const movers = {
       const drawn = chosen === undefined ? plain(cells) : scoreCells(...cells);
       return node("tr", id === "" ? {} : { "data-row": id }, head, ...drawn);
     };
-    const heading = (name, column, chosen) => {
-      if (chosen === undefined) {
-        const sort = { 1: "ascending", "-1": "descending" }[column === sorted.column ? sorted.sign : 0] ?? "none";
-        return node("th", { scope: "col", "aria-sort": sort }, button(name, `column ${column}`));
-      }
-      const scale = node("div", { class: "scale" }, node("span", {}, "0"), node("span", { class: "key" }, "unrelated"),
-        node("span", {}, "1 equal"));
-      return node("th", { scope: "col", class: ["", "n", "", "about"][column] }, name || scale);
+    const sortable = (name, column) => {
+      const sort = { 1: "ascending", "-1": "descending" }[column === sorted.column ? sorted.sign : 0] ?? "none";
+      return node("th", { scope: "col", "aria-sort": sort }, button(name, `column ${column}`));
     };
+    const scoreHeads = (marked) => [
+      node("th", { scope: "col" }, "Metric"),
+      node("th", { scope: "col", class: "n" }, "Score"),
+      node("th", { scope: "col" }, node("div", { class: "scale" }, node("span", {}, "0"),
+        ...(marked ? [node("span", { class: "key" }, "unrelated")] : []), node("span", {}, marked ? "equal 1" : "1"))),
+      node("th", { scope: "col", class: "about" }, "What it is"),
+    ];
     const draw = () => {
       element.classList.add("movers-table");
       const data = props.value;
       if (!data) return element.replaceChildren();
       const { column, sign } = sorted;
       const rows = [...data.rows];
-      if (data.chosen === undefined) {
+      if (data.head) {
         rows.sort((a, b) => sign * (a[column + 1] < b[column + 1] ? -1 : a[column + 1] > b[column + 1] ? 1 : 0));
       }
+      const heads = data.head ? data.head.map(sortable) : scoreHeads(rows.some((cells) => cells[3] !== null));
       const focused = element.contains(document.activeElement) && document.activeElement.dataset.key;
       element.replaceChildren(node("table", {},
-        node("thead", {}, node("tr", {}, ...data.head.map((name, index) => heading(name, index, data.chosen)))),
+        node("thead", {}, node("tr", {}, ...heads)),
         node("tbody", {}, ...rows.map((cells) => row(cells, data.chosen)))));
       if (focused) element.querySelector(`[data-key="${focused}"]`)?.focus();
     };

@@ -53,9 +53,9 @@ class Server:
         environment = {**os.environ, "GRADIO_TEMP_DIR": folder, "NO_PROXY": "127.0.0.1,localhost"}
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
         address = f"http://127.0.0.1:{port}"
-        self.client = httpx.Client(
-            base_url=f"{address}/gradio_api", timeout=200, limits=httpx.Limits(max_connections=200)
-        )
+        # A connection per request: the server may close one that idles just when it is used again.
+        limits = httpx.Limits(max_connections=200, max_keepalive_connections=0)
+        self.client = httpx.Client(base_url=f"{address}/gradio_api", timeout=200, limits=limits)
         for _ in range(300):
             try:
                 self.config = httpx.get(f"{address}/config").json()
