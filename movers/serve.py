@@ -61,7 +61,6 @@ _OFFERED: dict[tuple[str, object], tuple[object, ...]] = {
 }
 
 _SUMMARY = "Compare a generated text with a reference, by embeddings and optimal transport."
-_IMAGES = {"png": "image/png", "svg": "image/svg+xml"}
 _NAMES = {"references": ("Prediction", "Reference"), "sources": ("Summary", "Document")}
 #: A table that the script of the page draws and sorts. The first input of the event `select` is the clicked row.
 _TABLE: dict[str, Any] = {"html_template": "", "js_on_load": "movers.table(element, props, trigger, watch)"}
@@ -132,8 +131,8 @@ def score_pair(metric: str, prediction: object, references: object, options: obj
 
 def score_file(
     metric: str, path: str, options: object, columns: Sequence[object], track: Callable[..., Any] | None = None
-) -> tuple[str, list[list[Any]]]:
-    """Score two columns of an uploaded file: a line about the scores, and a table with a heading."""
+) -> tuple[str, str, list[list[Any]]]:
+    """Score two columns of an uploaded file: a line about the scores, the signature, and a table with a heading."""
     chosen, rows = chosen_options(metric, options), read_rows(metric, path, columns)
     scorer = Scorer(metric, **chosen, progress=False).prepare(rows)
     scored = scorer.stream(rows, total=len(rows))
@@ -149,7 +148,7 @@ def score_file(
     mean = math.fsum(example.score for example in examples) / len(examples)
     counts = {flag: sum(getattr(example, flag) for example in examples) for flag in FLAGS}
     flagged = "".join(f", {count} {flag}" for flag, count in counts.items() if count)
-    return f"Mean {mean:.3f} over {len(rows):,} rows{flagged}. {scorer.signatures[metric]}", table
+    return f"Mean {mean:.3f} over {len(rows):,} rows{flagged}.", scorer.signatures[metric], table
 
 
 def _read_upload(path: str) -> list[dict[str, object]]:
@@ -200,7 +199,10 @@ def read_rows(metric: str, path: str, columns: Sequence[object]) -> list[Row]:
 
 
 class _Page(gradio.Blocks):
-    """A page that opens nothing but uploads: gradio would download an address that is sent in place of a file."""
+    """A page that opens nothing but uploads: gradio would download an address that is sent in place of a file.
+
+    What is wrong with a request is a message to its sender.
+    """
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *state: Any, **more: Any) -> Any:
         if _has_address(inputs):
@@ -210,9 +212,13 @@ class _Page(gradio.Blocks):
         except InvalidPathError:
             raise gradio.Error("file: expected an upload, but got another path", print_exception=False) from None
         except ValueError:
-            raise gradio.Error(
-                "expected the values that the API names, but got others", print_exception=False
-            ) from None
+            raise gradio.Error("expected the values that the API names", print_exception=False) from None
+
+    async def call_function(self, *arguments: Any, **more: Any) -> Any:
+        try:
+            return await super().call_function(*arguments, **more)
+        except InputError as error:
+            raise gradio.Error(str(error), print_exception=False) from error
 
 
 def _has_address(value: object) -> bool:
@@ -296,13 +302,14 @@ class _PairTab:
             score = gradio.Button("Score", variant="primary", scale=0, min_width=120)
             shortcuts = [gradio.Button(label, **small) for label in examples]
         self.options = self._add_options()
-        self.chosen = gradio.Textbox(specs[0].name, visible=False)
-        self.outputs = [gradio.HTML(), gradio.HTML(**_TABLE), gradio.HTML(), gradio.HTML(), self.chosen]
-        self.message, self.table, self.details, self.picture, _ = self.outputs
+        self.message, self.table = gradio.HTML(), gradio.HTML(**_TABLE)
         with gradio.Row(elem_classes="movers-actions"):
             link = gradio.Button("Copy link", **small)
-            saves = {kind: gradio.Button(f"Save picture ({kind.upper()})", **small) for kind in _IMAGES}
+            saves = {kind: gradio.Button(f"Save picture ({kind.upper()})", **small) for kind in ("png", "svg")}
             status, content = gradio.HTML(), gradio.Textbox(visible=False)
+        self.details, self.picture = gradio.HTML(), gradio.HTML()
+        self.chosen = gradio.Textbox(specs[0].name, visible=False)
+        self.outputs = [self.message, self.table, self.details, self.picture, self.chosen]
         self.inputs = [self.chosen, *self.texts, *self.options.values()]
         events: dict[str, Any] = {"inputs": self.inputs, "outputs": self.outputs, **_PRIVATE, **_PAIRS}
         score.click(self.score, **events)
@@ -351,7 +358,10 @@ class _PairTab:
                 unrelated = _unrelated(metric, **self.options_of(metric, fields[2:]))
                 rows[metric] = (metric, spec.title, explanation.score, unrelated, spec.summary)
                 if spec.compared_with == "sources":  # the aspects that the score is made of
-                    rows |= {name: ("", name, value, None, "") for name, value in explanation.numbers.items()}
+                    rows |= {
+                        name: ("", name.replace("_", "-"), value, None, "")
+                        for name, value in explanation.numbers.items()
+                    }
                 table = {"rows": [*rows.values()], "chosen": chosen}
                 details = self._details(explanation) if metric == chosen else {}
                 yield {self.table: table, self.message: _notes(explanations), **details}
@@ -360,30 +370,23 @@ class _PairTab:
 
     def choose(self, chosen: str, *fields: Any) -> dict[Any, Any]:
         """Show the picture of the row that was clicked."""
-        try:
-            return {self.chosen: chosen, **self._details(self.explain(chosen, *fields))}
-        except InputError as error:
-            return {self.message: _alert(error)}
+        return {self.chosen: chosen, **self._details(self.explain(chosen, *fields))}
 
     def save(self, kind: str, chosen: str, *fields: Any) -> str:
         """The picture as a data: address, so that no file stays on the server."""
         with TemporaryDirectory() as folder:
-            path = Path(folder) / f"picture.{kind}"
-            try:
-                self.explain(chosen, *fields).save(path)
-            except InputError as error:
-                raise gradio.Error(str(error), print_exception=False) from error
-            return f"data:{_IMAGES[kind]};base64,{base64.b64encode(path.read_bytes()).decode()}"
+            self.explain(chosen, *fields).save(path := Path(folder) / f"picture.{kind}")
+            content = base64.b64encode(path.read_bytes()).decode()
+        return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{content}"
 
     def _details(self, explanation: Explanation) -> dict[Any, str]:
         """What stands behind a score: folded its parts, the paper's own scale and the signature; then the picture."""
         facts, numbers = about(explanation.metric), {"score": explanation.score, **explanation.numbers}
         items = "".join(f"<div><dt>{escape(name)}</dt><dd>{value:.3f}</dd></div>" for name, value in numbers.items())
         paper = f'<a href="https://doi.org/{facts["doi"]}">{escape(facts["paper"])}</a>' if facts["doi"] else ""
-        text = f"<dl>{items}</dl><p>{escape(facts['about'])} {paper}</p><p><code>{escape(explanation.signature)}</code>"
-        title = f"<summary>About {escape(explanation.title)}</summary>"
-        details = f'<details class="movers-details">{title}{text}</p></details>'
-        return {self.details: details, self.picture: _picture(explanation)}
+        text = f"<dl>{items}</dl><p>{escape(facts['about'])} {paper}</p><code>{escape(explanation.signature)}</code>"
+        head = f'<details class="movers-details"><summary>About {escape(explanation.title)}</summary>'
+        return {self.details: f"{head}{text}</details>", self.picture: _picture(explanation)}
 
 
 @lru_cache(maxsize=64)
@@ -424,16 +427,15 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
     )
     file = gradio.File(label="File", file_types=list(FORMATS), height=110)
     file.preprocess = lambda payload: payload and payload.path  # gradio's own leaves an empty file behind each time
-    with gradio.Row():
+    with gradio.Row(elem_classes="movers-columns"):
         metric = gradio.Dropdown([(spec.title, spec.name) for spec in specs], label="Metric", visible=len(specs) > 1)
         # gradio forgets the choices with the session; a name that is no column is refused by `read_rows`.
         columns = [gradio.Dropdown([], label=f"{name} column", min_width=140, allow_custom_value=True)
                    for name in _NAMES[specs[0].compared_with]]  # fmt: skip
     button = gradio.Button("Score the file", variant="primary", elem_classes="movers-narrow")
     message, table, picture = gradio.HTML(), gradio.HTML(**_TABLE), gradio.HTML()
-    clicked = gradio.Textbox(visible=False)
-    outputs, options, progress = [message, table, picture], list(form.options.values()), gradio.Progress()
-    inputs = [metric, file, *columns, *options]
+    outputs, progress, clicked = [message, table, picture], gradio.Progress(), gradio.Textbox(visible=False)
+    inputs = [metric, file, *columns, *form.options.values()]
 
     def offer_columns(name: str, path: str | None) -> dict[Any, Any]:
         shown: dict[Any, Any] = {message: "", table: None, picture: ""}
@@ -449,7 +451,7 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
     def show(name: str, path: str | None, *values: Any, progress: Any = progress) -> dict[Any, Any]:
         try:
             chosen = form.options_of(name, values[2:])
-            summary, (head, *rows) = score_file(name, path or "", chosen, values[:2], progress.tqdm)
+            summary, signature, (head, *rows) = score_file(name, path or "", chosen, values[:2], progress.tqdm)
         except InputError as error:
             return {message: _alert(error), table: None, picture: ""}
         # The link holds the file, so that none is written on the server.
@@ -457,19 +459,16 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
         link = f'<a download="{name}-scores.csv" href="data:text/csv;base64,{content}">Download all scores (CSV)</a>'
         cells = [(number, number, score, *(str(text)[:200] for text in rest[:-3:-1])) for number, score, *rest in rows]
         return {
-            message: f'<p class="movers-file">{escape(summary)} {link}</p>',
+            message: f"<p>{summary} {link}</p><p><code>{escape(signature)}</code></p>",
             table: {"head": ["Row", "Score", *_NAMES[find_metric(name).compared_with]], "rows": cells},
             picture: "<p>Choose a row to see its picture.</p>",
         }
 
     def choose(number: str, name: str, path: str | None, *values: Any) -> str:
-        try:
-            rows = read_rows(name, path or "", values[:2])
-            row = dict(zip(map(str, range(1, len(rows) + 1)), rows, strict=True)).get(str(number), rows[0])
-            chosen = chosen_options(name, form.options_of(name, values[2:]))
-            return _picture(Explainer(name, chosen, rows).explain([row])[0])
-        except InputError as error:
-            return _alert(error)
+        rows = read_rows(name, path or "", values[:2])
+        row = dict(zip(map(str, range(1, len(rows) + 1)), rows, strict=True)).get(number, rows[0])
+        chosen = chosen_options(name, form.options_of(name, values[2:]))
+        return _picture(Explainer(name, chosen, rows).explain([row])[0])
 
     gradio.on([file.change, metric.input], offer_columns, [metric, file], [*columns, *outputs], **_PRIVATE)
     gradio.on([field.input for field in inputs[2:]], None, None, outputs, js="() => ['', null, '']", **_PRIVATE)
@@ -481,17 +480,14 @@ def _add_endpoint(spec: MetricSpec) -> None:
     """The metric for programs."""
 
     def answer(prediction: str, references: list[str], options: dict[str, object] | None = None) -> dict[str, Any]:
-        try:
-            explanation = score_pair(spec.name, prediction, references, options or {})
-        except InputError as error:
-            raise gradio.Error(str(error), print_exception=False) from error
+        explanation = score_pair(spec.name, prediction, references, options or {})
         flows = [
             {"from": panel.left[flow.i].text, "to": panel.right[flow.j].text, panel.measure: flow.share,
              "cost": flow.cost}
             for panel in explanation.pictures[0].panels[-1:] for flow in panel.flows
         ]  # fmt: skip
-        numbers = {"score": explanation.score, **explanation.numbers}
-        return {**numbers, "signature": explanation.signature, "flows": flows}
+        parts = {"score": explanation.score, **explanation.numbers}
+        return {**parts, "signature": explanation.signature, "flows": flows}
 
     gradio.api(answer, api_name=spec.name, api_description=f"{spec.title}: {spec.summary}", **_PAIRS)
 
