@@ -50,3 +50,8 @@ class TextError(InputError):
 def warn_once(message: str) -> None:
     """Warn, but only once per process with the same message, however often a metric is called."""
     warnings.warn(message, stacklevel=2)
+
+
+def install_hint(extra: str) -> str:
+    """How to install an extra of this package."""
+    return f"pip install '.[{extra}]' in a checkout of movers"

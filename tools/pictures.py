@@ -1,17 +1,22 @@
-"""Draw the picture of every metric's card, `metrics/<name>/picture.png`: `make pictures`."""
+"""Draw the picture of every metric's card, `metrics/<name>/picture.png`, and the README's: `make pictures`."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from movers.cli.basics import example
 from movers.paths import module_path
 from movers.pictures import Explanation, explain
-from movers.pictures.figures import image
+from movers.pictures.explain import digits, pieces
+from movers.pictures.figures import INK, SOFT, image, shade
 from movers.registry import METRICS
 
-__all__ = ["explanation_of", "small_png"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_sentences", "explanation_of", "small_png"]
 
 _SHORT = (
     "Neighbours dug out the village bakery after the storm.",
@@ -41,20 +46,70 @@ def explanation_of(name: str) -> Explanation:
     return explain(name, texts["candidates"][1]["text"], texts["reference"])
 
 
-def small_png(explanation: Explanation, colours: int = 48) -> bytes:
+def draw_sentences(explanation: Explanation, labels: int = 4) -> Figure:
+    """Two short texts, one above the other, with lines between their words."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Curve
+
+    picture = explanation.pictures[0]
+    panel = picture.panels[picture.main]
+    figure = Figure(figsize=(8, 2.7), dpi=200)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    axis = figure.add_axes((0, 0, 1, 1))  # in inches
+    axis.set(xlim=(0, 8), ylim=(0, 2.7))
+    axis.axis("off")
+    places: list[dict[int, float]] = [{}, {}]
+    for side, height in enumerate((2.1, 0.85)):
+        units = [*panel.sides[side], *panel.dropped[side]]
+        words = [(axis.text(0, height, text, fontsize=15, va="center"), index)
+                 for text, index in pieces(picture.texts[side], units)]  # fmt: skip
+        widths = [
+            0.09 if word.get_text().isspace() else word.get_window_extent(renderer).width / 200 for word, _ in words
+        ]
+        x = 4 - sum(widths) / 2
+        for (word, index), width in zip(words, widths, strict=True):
+            word.set(x=x, color=SOFT if index is None or units[index].mark else INK)
+            places[side].setdefault(-1 if index is None else index, x + width / 2)
+            x += width
+        axis.text(4, height + (0.38 if not side else -0.38), panel.names[side].lower(), ha="center", va="center",
+                  fontsize=9, color=SOFT)  # fmt: skip
+    taken: list[float] = []
+    for flow in panel.flows:
+        first, second, colour = places[0][flow.i], places[1][flow.j], shade(picture.tint(flow.cost))
+        ends = [(first, 1.93), (first, 1.5), (second, 1.5), (second, 1.03)]
+        path = Curve(ends, [Curve.MOVETO, *[Curve.CURVE4] * 3])
+        width = 7 * flow.share / panel.flows[0].share
+        axis.add_patch(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, alpha=0.75))
+        middle = (first + second) / 2
+        if len(taken) < labels and all(abs(middle - other) > 0.6 for other in taken):
+            taken.append(middle)
+            box: Any = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour}
+            axis.text(middle, 1.48, digits(flow.cost), bbox=box, ha="center", va="center", fontsize=10, zorder=4)
+    caption = f"{explanation.title}: {digits(explanation.score)}   ·   width: mass   ·   colour, number: distance"
+    axis.text(4, 0.15, caption, ha="center", va="center", fontsize=9, color=SOFT)
+    return figure
+
+
+def small_png(figure: Figure, colours: int = 48) -> bytes:
     """A PNG with few colours, a third of the size."""
     from PIL import Image
 
     buffer = io.BytesIO()
-    picture = Image.open(io.BytesIO(image(explanation.figure(), "png"))).convert("RGB")
+    picture = Image.open(io.BytesIO(image(figure, "png"))).convert("RGB")
     picture.quantize(colours).save(buffer, "png", optimize=True)
     return buffer.getvalue()
 
 
 def main() -> None:
-    for name in METRICS:
-        path = Path(module_path(name)) / "picture.png"
-        path.write_bytes(small_png(explanation_of(name)))
+    figures = {Path(module_path(name)) / "picture.png": explanation_of(name).figure() for name in METRICS}
+    readme = Path(__file__).parents[1] / "docs" / "alignment.png"
+    figures[readme] = draw_sentences(
+        explain("wms", "A man sells snow online.", "A man is selling snow on the internet.")
+    )
+    for path, figure in figures.items():
+        path.write_bytes(small_png(figure))
         print(f"wrote {path}")
 
 

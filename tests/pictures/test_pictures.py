@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from html import unescape
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import movers
 from movers.errors import InputError
 from movers.pictures import Explanation, report
+from movers.pictures.explain import marked_texts
 from movers.registry import METRICS
 from movers.scorer import Row
 
@@ -47,17 +49,37 @@ def test_the_page_holds_every_unit_and_every_flow_of_the_alignment(name: str) ->
     units = [unit["text"] for side in ("prediction", "reference") for unit in alignment[side]]
     assert sorted(elements(page, "span", 'class="text"')) == sorted(units)
     (data,) = elements(page, "script", "json")
+    drawn = json.loads(data)
     total = sum(flow["mass"] for flow in alignment["flows"])
     expected = {(flow["i"], flow["j"]): (flow["mass"] / total, flow["cost"]) for flow in alignment["flows"]}
-    drawn = {(i, j): (share, cost) for i, j, share, cost in json.loads(data)}
-    assert drawn.keys() == expected.keys()
-    for key, values in drawn.items():
-        assert values == pytest.approx(expected[key], abs=1e-5)
-    shares = [share for _, _, share, _ in json.loads(data)]
+    assert {(i, j): pytest.approx((share, cost)) for i, j, share, cost, _ in drawn} == expected
+    shares = [share for _, _, share, _, _ in drawn]
     assert shares == sorted(shares, reverse=True)
-    cells = page.count('class="cell"')
-    assert cells == (0 if name == "moverscore" else len(expected))
-    assert page.count('class="block"') == (2 if name == "swms" else 0)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_both_texts_are_on_the_page_as_written_and_dropped_words_have_a_reason(name: str) -> None:
+    prediction = "  We don't  sell snow;\n snow isn’t 5 % ice – it's café-cold! "
+    page = explained(name, prediction).html()
+    running = [re.sub("<[^>]*>", "", text) for text in elements(page, "p", 'class="running"')]
+    assert running == [prediction, REFERENCE]
+    alignment = METRICS[name].function([prediction], [REFERENCE], return_alignment=True)["alignments"][0][0]
+    dropped = [unit for side in alignment.get("dropped", {}).values() for unit in side if unit["kind"] != "special"]
+    reasons = re.findall('class="dropped" title="([^"]+)"', page)
+    assert sorted(reasons) == sorted(unit["reason"] for unit in dropped)
+    assert all(f"{reason}: " in page for reason in reasons)
+
+
+def test_the_page_says_why_texts_that_differ_score_one() -> None:
+    explanation = movers.explain("wms", "Prices went up.", "Prices went down.", preset="paper")
+    page = explanation.html()
+    assert explanation.score == 1.0 and "The texts differ only in grey words" in page
+    assert "stop word: up<" in page and "stop word: down<" in page
+
+
+def test_a_later_occurrence_of_a_word_belongs_to_its_unit() -> None:
+    (running, _) = elements(explained("wms", "Snow on snow.", "Ice melts.").html(), "p", 'class="running"')
+    assert re.findall('data-n="0"[^>]*>(.*?)<', running) == ["Snow", "snow"]
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -88,7 +110,7 @@ def test_bertscores_panels_have_the_scores_of_their_alignments(alignment: str) -
         movers.bertscore_emd([PREDICTION], [REFERENCE]),
     ]
     titles = [float(panel.title.split()[-1]) for panel in explanation.pictures[0].panels]
-    assert titles == pytest.approx([run["score"] for run in runs], abs=1e-4)
+    assert titles == pytest.approx([run["score"] for run in runs], abs=5e-4)
     assert explanation.score == pytest.approx(runs[alignment == "optimal"]["score"], abs=1e-6)
 
 
@@ -97,11 +119,21 @@ def test_parts_of_a_summary_are_supported_unsupported_or_repeated() -> None:
     summary = "The river flooded the town. Shares rose in Tokyo. The river flooded the town again."
     explanation = explained("reference_free_summary_quality", summary, document)
     panel = explanation.pictures[0].panels[0]
-    assert [unit.mark for unit in panel.left] == ["supported", "unsupported", "repeated"]
-    assert "not in the document: Tokyo" in panel.left[1].note
+    marks = [(unit.text, unit.mark) for unit in panel.left if unit.kind == "fact"]
+    assert [unit.mark for unit in panel.left[:3]] == ["supported", "unsupported", "repeated"]
+    assert marks == [("Tokyo", "unsupported")]
     assert [unit.mark for unit in panel.right] == ["covered", "", ""]
     assert [unit.text for unit in panel.right] == re.split(r"(?<=\.) ", document)
     assert {"faithfulness", "coverage"} <= explanation.numbers.keys()
+
+
+def test_a_number_that_the_document_lacks_is_marked_in_the_text() -> None:
+    document = "In 1999 the river flooded 12 houses.\n<b>Nobody</b> was hurt."
+    explanation = explained("reference_free_summary_quality", "In 1999 the river flooded 9 houses.", document)
+    summary, covered = elements(marked_texts(explanation), "p", 'class="running"')
+    assert re.findall('<mark class="unsupported" title="not in the document"[^>]*>(.*?)</mark>', summary) == ["9"]
+    assert re.findall('<mark class="covered"[^>]*>(.*?)</mark>', covered) == ["In 1999 the river flooded 12 houses."]
+    assert "<b>Nobody" not in marked_texts(explanation)
 
 
 def test_the_best_reference_comes_first() -> None:
@@ -141,23 +173,45 @@ def test_files_are_what_their_names_say(tmp_path: Path) -> None:
     texts = [node.text for node in ET.parse(tmp_path / "1.svg").getroot().iter() if node.tag.endswith("}text")]
     panel = explanation.pictures[0].panels[0]
     assert {unit.text for unit in [*panel.left, *panel.right]} <= set(texts)
-    assert sum(f"{flow.cost:.3g}" in texts for flow in panel.flows) >= len(panel.flows) / 2  # as far as there is room
     saved = json.loads((tmp_path / "a.json").read_text())
     assert saved["score"] == explanation.score
     saved_panel = saved["pictures"][0]["panels"][0]
-    assert saved_panel["flows"][0]["cost"] == panel.flows[0].cost and saved_panel["dropped"] == panel.dropped
-    assert panel.dropped["prediction"]
+    assert saved_panel["flows"][0]["cost"] == panel.flows[0].cost
+    assert [unit["text"] for unit in saved_panel["dropped"][0]] == [unit.text for unit in panel.dropped[0]] != []
     with pytest.raises(InputError, match=r"a\.pdf: cannot write it: expected a name that ends in"):
         explanation.save(tmp_path / "a.pdf")
 
 
-def test_print_shows_score_and_largest_flows() -> None:
-    shown = str(explained("wms")).splitlines()
+@pytest.mark.parametrize("name", ["wms", "swms", "bertscore_emd"])
+def test_at_most_ten_labels_are_drawn_and_they_do_not_overlap(name: str) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = explained(name).figure()
+    FigureCanvasAgg(figure).draw()
+    for axis in figure.axes:
+        labels = [text for text in axis.texts if re.fullmatch(r"\d\.\d{3}", text.get_text())]
+        boxes = [label.get_window_extent() for label in labels]
+        assert len(boxes) <= 10 and not any(first.overlaps(second) for first, second in combinations(boxes, 2))
+    assert boxes or name != "bertscore_emd"
+
+
+def test_lines_cells_and_words_agree_in_colour() -> None:
     explanation = explained("wms")
-    flow = explanation.pictures[0].panels[0].flows[0]
-    assert shown[0] == f"{explanation.signature} = {explanation.score:.4g}"
-    rows = [line.split() for line in shown if "%" in line]
-    assert rows[0][2:] == [f"{flow.share:.1%}", f"{flow.cost:.3g}"] and len(rows) <= 12
+    panel, (lines, matrix) = explanation.pictures[0].panels[0], explanation.figure().axes
+    cells = matrix.images[0].get_array()
+    for flow, line in zip(panel.flows, lines.patches, strict=True):
+        assert line.get_edgecolor()[:3] == pytest.approx(tuple(cells[flow.i, flow.j][:3]))
+    page = explanation.html()
+    i, _, _, _, tint = json.loads(elements(page, "script", "json")[0])[0]
+    assert f'data-n="{i}" style="--tint:{tint};' in page
+
+
+def test_print_shows_score_and_strongest_matches_in_one_line() -> None:
+    explanation = explained("wms")
+    panel = explanation.pictures[0].panels[0]
+    flow, shown = panel.flows[0], str(explanation)
+    match = f"{panel.left[flow.i].text} → {panel.right[flow.j].text} ({flow.cost:.3f})"
+    assert shown.startswith(f"wms {explanation.score:.3f}: {match}, ") and "\n" not in shown
 
 
 @pytest.mark.parametrize("name", ["wms", "bertscore_emd", "reference_free_summary_quality"])
@@ -203,7 +257,7 @@ def test_a_report_shows_the_best_and_worst_rows_of_the_whole_file(options: dict[
     assert shown.flagged == {"empty": [20], "unfiltered": [21], "truncated": [], "unknown": []}
     page = shown.html()
     assert "1 of 22; rows 21</p>" in page
-    assert page.count('<details class="row">') == 20
+    assert page.count('<details class="row">') == 20 and page.count("<br>ice melts today</summary>") >= 18
 
 
 def test_few_rows_are_shown_once_and_their_markup_is_text() -> None:
