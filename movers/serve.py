@@ -27,7 +27,7 @@ from movers.errors import InputError, RowError
 from movers.inputs import check_text
 from movers.io import Texts, csv_row, read_records
 from movers.pictures import Explainer, Explanation
-from movers.pictures.explain import FLAGS, about, frame, marked_texts, pictures
+from movers.pictures.explain import FLAGS, about, frame, pictures
 from movers.registry import METRICS, MetricSpec, find_metric
 from movers.scorer import Row, Scorer
 from movers.scores.options import OptionRow, option_rows
@@ -410,8 +410,7 @@ def _notes(explanations: Iterable[Explanation]) -> str:
 
 
 def _picture(explanation: Explanation) -> str:
-    marked = marked_texts(explanation) if find_metric(explanation.metric).compared_with == "sources" else ""
-    return frame(marked + pictures(explanation), f"{explanation.title}: what was matched")
+    return frame(pictures(explanation), f"{explanation.title}: what was matched")
 
 
 def _alert(error: InputError) -> str:
@@ -481,10 +480,11 @@ def _add_endpoint(spec: MetricSpec) -> None:
 
     def answer(prediction: str, references: list[str], options: dict[str, object] | None = None) -> dict[str, Any]:
         explanation = score_pair(spec.name, prediction, references, options or {})
+        picture = explanation.pictures[0]
         flows = [
             {"from": panel.left[flow.i].text, "to": panel.right[flow.j].text, panel.measure: flow.share,
              "cost": flow.cost}
-            for panel in explanation.pictures[0].panels[-1:] for flow in panel.flows
+            for panel in picture.panels[picture.main :][:1] for flow in panel.flows
         ]  # fmt: skip
         parts = {"score": explanation.score, **explanation.numbers}
         return {**parts, "signature": explanation.signature, "flows": flows}
