@@ -46,10 +46,9 @@ FLAGS = {
     "truncated": "Cut: a text was longer than the encoder reads",
     "unknown": "Unknown: a text has words or pieces that the encoder does not know",
 }
-COLUMN = 80  # units per side up to which all are listed
-DRAWN = 60  # strongest flows, drawn at first
+COLUMN = 50  # units per side up to which all are listed
+DRAWN = 50  # strongest flows, drawn at first
 LABELS = 10  # strongest flows, labelled at first
-_SIDES = ("left", "right")
 _LISTED = 200  # rows listed per flag
 MARKS = {"supported": "✓", "unsupported": "✗", "repeated": "↻", "covered": "✓", "twice": "×"}
 
@@ -82,7 +81,7 @@ def pieces(text: str, units: Sequence[Unit]) -> list[tuple[str, int | None]]:
     """
     types = {unit.text.lower(): index for index, unit in enumerate(units) if unit.kind == "word" and not unit.mark}
     order = [index for index, unit in enumerate(units) if unit.kind != "sentence" or not types]
-    words = [match.span() for match in re.finditer(r"\S+", text)]
+    words = [match.span() for match in re.finditer(r"\w+|\S", text)]
     cuts = sorted({0, len(text)}.union(*words, *((unit.start, unit.end) for unit in units)))
     owner: dict[int, int] = {}
     for index in sorted(order, key=lambda index: (units[index].mark != "dropped", units[index].kind == "sentence")):
@@ -390,10 +389,11 @@ class Report:
             listed = "; rows " + ", ".join(str(row + 1) for row in rows[:_LISTED]) + " …" * (len(rows) > _LISTED)
             parts.append(f"<p>{FLAGS[flag]}: {len(rows)} of {count}{listed if rows else ''}</p>")
         for name, explanations in (("best", self.best), ("worst", self.worst)):
-            parts.append(f"<h2>The {len(explanations)} {name} rows</h2>")
+            parts.append(f"<h2>The {len(explanations)} {name} rows</h2>" if explanations else "")
             for number, explanation in explanations:
-                texts = [explanation.prediction, *explanation.compared_with[:1]]
-                lines = "".join(f"<br>{escape(shorten(text, 110)) or '(blank)'}" for text in texts)
+                best = explanation.pictures[0]
+                texts = zip(best.panels[0].names, best.texts, strict=True)
+                lines = "".join(f"<br>{name}: {escape(shorten(text, 110)) or '(blank)'}" for name, text in texts)
                 summary = f"<summary>Row {number + 1}: <strong>{digits(explanation.score)}</strong>{lines}</summary>"
                 parts.append(f'<details class="row">{summary}{pictures(explanation)}</details>')
         return "\n".join([*parts, _details(first)])
@@ -475,13 +475,12 @@ def _picture_html(picture: Picture) -> str:
     remark = f'<p class="remark">{picture.remark}</p>' if picture.remark else ""
     if not any(panel.flows for panel in picture.panels):
         return f'<div class="picture">{remark}{_texts(picture)}</div>'
-    columns = len(picture.panels)
     panels = "\n".join(_panel(picture, panel) for panel in picture.panels)
+    width = {"mass": "mass; pale words have little", "cosine": "cosine"}[picture.panels[0].measure]
     return (
         f'<div class="picture">{remark}{_texts(picture)}<p class="soft legend">Colour and label: distance, 0 <i></i> '
-        f"{digits(picture.farthest)}. Width: {picture.panels[0].measure}; pale words have little. "
-        f"The {LABELS} strongest flows are labelled.</p>"
-        f'<div class="panels{" several" if columns > 1 else ""}" style="--columns:{columns}">\n{panels}\n</div></div>'
+        f"{digits(picture.farthest)}. Width: {width}. Drawn: at most {DRAWN} flows; labelled: {LABELS}.</p>"
+        f'<div class="panels" style="--columns:{len(picture.panels)}">\n{panels}\n</div></div>'
     )
 
 
@@ -491,7 +490,7 @@ def _texts(picture: Picture) -> str:
     for side, name in enumerate(panel.names):
         running = f'<p class="running">{_running(picture, panel, side)}</p>'
         dropped = f'<p class="soft">{escape(panel.not_compared(side))}</p>'
-        parts.append(f'<div class="{_SIDES[side]}"><b>{name}</b>{running}{dropped}</div>')
+        parts.append(f'<div class="{"right" if side else "left"}"><b>{name}</b>{running}{dropped}</div>')
     if panel.measure == "cosine":
         parts.append(
             '<p class="soft"><b class="unsupported">Unsupported</b>: a name, number or negation that the document does '
@@ -549,7 +548,7 @@ def _column(panel: Panel, side: int) -> str:
         for index in order
     )
     units_list = f'<ul class="units" role="listbox" aria-label="Units of the {name.lower()}">{items}</ul>'
-    return f'<div class="side {_SIDES[side]}"><strong>{name}</strong>{units_list}</div>'
+    return f'<div class="side {"right" if side else "left"}"><strong>{name}</strong>{units_list}</div>'
 
 
 def histogram(scores: Sequence[float]) -> str:

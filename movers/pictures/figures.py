@@ -43,7 +43,7 @@ def draw(explanation: Explanation, picture: Picture) -> Figure:
     shown = [f"{name}: {digits(value)}" for name, value in numbers.items() if name != "distance"]
     figure.suptitle(", ".join(shown), fontsize=11)
     caption = f"line: width is {picture.panels[0].measure}, number and colour are distance; grey: not compared\n"
-    caption += textwrap.fill(explanation.signature, int(24 * sum(widths)))
+    caption += textwrap.fill(explanation.signature, int(19 * sum(widths)), break_on_hyphens=False)
     figure.supxlabel(caption, fontsize=6, color=SOFT, parse_math=False)
     return figure
 
@@ -123,8 +123,8 @@ def _draw_matrix(axis: Axes, picture: Picture, panel: Panel) -> None:
     for flow in panel.flows:
         plan[flow.i, flow.j] = (*shade(picture.tint(flow.cost)), 0.25 + 0.75 * flow.share / panel.flows[0].share)
     axis.imshow(plan[np.ix_(*places)], aspect="auto", interpolation="nearest")
-    for units, line in zip(panel.sides, (axis.axhline, axis.axvline), strict=True):
-        line(sum(unit.kind != "sentence" for unit in units) - 0.5, color=INK, linewidth=1.2)
+    for units, own, line in zip(panel.sides, places, (axis.axhline, axis.axvline), strict=True):
+        line(sum(units[index].kind != "sentence" for index in own) - 0.5, color=INK, linewidth=1.2)
     style: Any = {"fontsize": 6, "parse_math": False}
     axis.set_xticks(range(len(labels[1])), labels[1], rotation=60, ha="right", **style)
     axis.set_yticks(range(len(labels[0])), labels[0], **style)

@@ -1,4 +1,4 @@
-"""Pictures and the page as a person meets them: lines, slider, hover, keyboard, screen reader, small screens."""
+"""Pictures and the page as a person meets them: lines, hover, keyboard, screen reader, small screens."""
 
 from __future__ import annotations
 

@@ -125,9 +125,6 @@ def test_alignments_hold_every_word_at_its_place_or_say_why_it_was_dropped(name:
             last = unit["start"] > text.index("\n") or unit["text"] == "[end]"
             assert unit["sentence"] == int(last), unit
         assert all(unit["reason"] for unit in dropped) and not any("reason" in unit for unit in units)
-    for unit in result["alignments"][0][0]["dropped"]["prediction"][:1]:
-        explanation = movers.explain(name, text, REFERENCES[0], model=model)
-        assert unit["reason"] in [dropped.reason for dropped in explanation.pictures[0].panels[0].dropped[0]]
 
 
 @pytest.mark.parametrize("name", CLARK)
