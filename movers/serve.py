@@ -283,6 +283,7 @@ def launch(page: gradio.Blocks, **options: Any) -> None:
         **dict.fromkeys(("share", "run_history", "ssr_mode", "pwa", "enable_monitoring"), False),
     }
     VECTORS.capacity = min(VECTORS.capacity, VECTOR_BYTES)
+    os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "100")  # of its own statistics, made anew at every event
     page.queue(max_size=WAITING).launch(**{**settings, **options})
 
 
@@ -318,7 +319,7 @@ class _PairTab:
             shortcut.click(lambda texts=texts: texts, None, self.texts, **_PRIVATE).then(self.score, **events)
         # No result stands beside texts and options that it does not belong to.
         changes = [field.input for field in self.inputs[1:]]
-        gradio.on(changes, None, None, self.outputs[:4], js="() => ['', null, '', '']", **_PRIVATE)
+        gradio.on(changes, None, None, self.outputs[:4], js="() => ['', '', '', '']", **_PRIVATE)
         link.click(None, self.inputs[:3], status, js="movers.link", **_PRIVATE)
         for kind, button in saves.items():
             event = button.click(partial(self.save, kind), self.inputs, content, **_PRIVATE, **_PAIRS)
@@ -470,7 +471,7 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
         return _picture(Explainer(name, chosen, rows).explain([row])[0])
 
     gradio.on([file.change, metric.input], offer_columns, [metric, file], [*columns, *outputs], **_PRIVATE)
-    gradio.on([field.input for field in inputs[2:]], None, None, outputs, js="() => ['', null, '']", **_PRIVATE)
+    gradio.on([field.input for field in inputs[2:]], None, None, outputs, js="() => ['', '', '']", **_PRIVATE)
     button.click(show, inputs, outputs, api_visibility="private", **_FILES)
     table.select(choose, [clicked, *inputs], picture, **_CLICK, **_PRIVATE, **_FILES)
 
