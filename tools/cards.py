@@ -60,11 +60,11 @@ def _wrapped(entry: str) -> list[str]:
 
 
 def option_table(rows: Sequence[OptionRow], card: str) -> list[str]:
-    """A table of the options that have a row in the card, with the first clause of their help; and the others."""
+    """A table of the options that have a row in the card, and the names of the others, without aliases."""
     options = {row.name: row for row in rows}
     shown = [options[name] for name in re.findall(r"^\| \*\*(\w+)\*\*", card, re.MULTILINE) if name in options]
-    lines = [f"| **{row.name}** | `{row.default!r}` | {row.help.partition("; ")[0]} |" for row in shown]
-    others = ", ".join(f"`{row.name}`" for row in rows if row not in shown)
+    lines = [f"| **{row.name}** | `{row.default!r}` | {row.help} |" for row in shown]
+    others = ", ".join(f"`{row.name}`" for row in rows if row not in shown and row.alias_of is None)
     return ["", "| option | default | meaning |", "|---|---|---|", *lines, "", f"Others: {others}.", ""]
 
 
