@@ -317,9 +317,7 @@ class _PairTab:
         self.table.select(self.choose, **events, **_CLICK)
         for shortcut, texts in zip(shortcuts, examples.values(), strict=True):
             shortcut.click(lambda texts=texts: texts, None, self.texts, **_PRIVATE).then(self.score, **events)
-        # No result stands beside texts and options that it does not belong to.
-        changes = [field.input for field in self.inputs[1:]]
-        gradio.on(changes, None, None, self.outputs[:4], js="() => ['', '', '', '']", **_PRIVATE)
+        gradio.on([field.input for field in self.options.values()], self.score, **events)
         link.click(None, self.inputs[:3], status, js="movers.link", **_PRIVATE)
         for kind, button in saves.items():
             event = button.click(partial(self.save, kind), self.inputs, content, **_PRIVATE, **_PAIRS)
@@ -351,7 +349,7 @@ class _PairTab:
         """Score by every metric, and show each score as soon as it is computed."""
         rows = {metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()}
         explanations: list[Explanation] = []
-        yield {self.table: {"rows": [*rows.values()], "chosen": chosen}, self.message: ""}
+        yield {self.table: {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}, self.message: ""}
         try:
             for metric, spec in self.specs.items():
                 explanation = self.explain(metric, *fields)
@@ -363,11 +361,11 @@ class _PairTab:
                         name: ("", name.replace("_", "-"), value, None, "")
                         for name, value in explanation.numbers.items()
                     }
-                table = {"rows": [*rows.values()], "chosen": chosen}
+                table = {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}
                 details = self._details(explanation) if metric == chosen else {}
                 yield {self.table: table, self.message: _notes(explanations), **details}
         except InputError as error:
-            yield {self.message: _alert(error), self.table: None, self.details: "", self.picture: ""}
+            yield {self.message: _alert(error), self.table: None}
 
     def choose(self, chosen: str, *fields: Any) -> dict[Any, Any]:
         """Show the picture of the row that was clicked."""

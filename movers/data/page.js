@@ -9,7 +9,7 @@ const movers = {
     return made;
   },
 
-  // props.value: {rows, head} to sort, or {rows, chosen} for scores by metric, with bars; each row is its id and cells.
+  // props.value: {rows, head} to sort, or {rows, chosen, texts} for scores by metric, with bars; a row is its id and cells.
   table(element, props, trigger, watch) {
     const { node } = movers;
     const button = (text, key, attributes) => node("button", { type: "button", "data-key": key, ...attributes }, text);
@@ -26,12 +26,12 @@ const movers = {
       }
       return [node("td", { class: "n" }, digits(score)), node("td", {}, bar), node("td", { class: "about" }, summary)];
     };
+    const plainCells = (score, ...texts) =>
+      [node("td", { class: "n" }, digits(score)), ...texts.map((text) => node("td", {}, text))];
     const row = ([id, name, ...cells], chosen) => {
       const pressed = { "aria-pressed": String(id) === chosen };
       const head = node("th", { scope: "row" }, id === "" ? name : button(String(name), `row ${id}`, pressed));
-      const plain = ([score, ...texts]) =>
-        [node("td", { class: "n" }, digits(score)), ...texts.map((text) => node("td", {}, text))];
-      const drawn = chosen === undefined ? plain(cells) : scoreCells(...cells);
+      const drawn = chosen === undefined ? plainCells(...cells) : scoreCells(...cells);
       return node("tr", id === "" ? {} : { "data-row": id }, head, ...drawn);
     };
     const sortable = (name, column) => {
@@ -45,10 +45,14 @@ const movers = {
         ...(marked ? [node("span", { class: "key" }, "unrelated")] : []), node("span", {}, marked ? "equal 1" : "1"))),
       node("th", { scope: "col", class: "about" }, "What it is"),
     ];
+    const tab = element.closest("[role=tabpanel]");
+    const plain = (text) => (text ?? "").replace(/\r\n?/g, "\n");
+    // Scores are shown beside the texts that they belong to, and no others; the style sheet hides the picture too.
+    const outdated = (texts) => [...tab.querySelectorAll("textarea")].some((box, n) => box.value !== plain(texts[n]));
     const draw = () => {
       element.classList.add("movers-table");
       const data = props.value;
-      if (!data) return element.replaceChildren();
+      if (!data || (data.texts && outdated(data.texts))) return element.replaceChildren();
       const { column, sign } = sorted;
       const rows = [...data.rows];
       if (data.head) {
@@ -76,6 +80,7 @@ const movers = {
         trigger("select", {});
       }
     });
+    tab.addEventListener("input", draw);
     watch("value", draw);
     draw();
   },
