@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import lru_cache
 
-__all__ = ["InputError", "RowError", "TextError", "warn_once"]
+__all__ = ["InputError", "RowError", "TextError", "install_hint", "warn_once"]
 
 
 class InputError(ValueError, TypeError):
@@ -50,3 +50,8 @@ class TextError(InputError):
 def warn_once(message: str) -> None:
     """Warn, but only once per process with the same message, however often a metric is called."""
     warnings.warn(message, stacklevel=2)
+
+
+def install_hint(extra: str) -> str:
+    """How to install what an optional feature needs."""
+    return f"pip install '.[{extra}]' in a checkout of movers"
