@@ -8,9 +8,6 @@ from typing import TypeGuard, get_args
 
 from movers.errors import InputError
 
-__all__ = ["check_choice", "check_options", "check_pairs", "check_positive", "check_text", "check_text_groups",
-           "check_texts", "did_you_mean", "is_group"]  # fmt: skip
-
 
 def _kind(value: object) -> str:
     return "None" if value is None else type(value).__name__

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from movers.version import VERSION
 
-__all__ = ["read_signature", "short_digest", "signature"]
-
 
 def short_digest(data: bytes | str) -> str:
     """First sixteen hexadecimal digits of the SHA-256 of `data`: of eight, equal ones are found in a second.

@@ -22,10 +22,6 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
-__all__ = ["STOP_MASS", "Span", "WordRules", "check_language", "cut_alike_alone", "is_punctuation", "is_sign",
-           "is_visible", "language_stop_words", "main_language", "name_stop_words", "needs_surface", "sentence_spans",
-           "split_pieces", "split_sentences", "stop_words", "token_spans"]  # fmt: skip
-
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
 _LETTER = regex.compile(r"\p{L}")
@@ -170,10 +166,8 @@ def language_stop_words(lang: str) -> frozenset[str] | None:
     if language == "en":
         lines = resources.files("movers").joinpath("data", "stopwords_english.txt").read_text(encoding="utf-8")
         return frozenset(line for line in lines.splitlines() if line and not line.startswith("#"))
-    try:
-        from stop_words import LANGUAGE_MAPPING, get_stop_words
-    except ImportError:
-        raise InputError("stopwords: 'auto' needs the package stop-words: pip install stop-words") from None
+    from stop_words import LANGUAGE_MAPPING, get_stop_words
+
     language = "nb" if language in ("no", "nn") else language  # one list serves all three
     return frozenset(map(str.lower, get_stop_words(language))) if language in LANGUAGE_MAPPING else None
 

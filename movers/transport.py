@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from movers.errors import InputError
 from movers.pot import solver
 
-__all__ = ["Distance", "Plan", "assignment", "emd", "emd_of_normalised", "greedy", "pairwise_distances", "unit_rows"]
-
 Floats = NDArray[np.float64]
 Distance = Literal["euclidean", "sqeuclidean", "cosine"]
 Real = TypeVar("Real", np.float32, np.float64)

@@ -22,9 +22,6 @@ from movers.errors import InputError
 from movers.io import read_text, write_file
 from movers.signature import short_digest
 
-__all__ = ["CORPUS_TABLES", "Corpus", "IdfTable", "Weights", "choose_weights", "idf_tables", "normalised",
-           "warn_no_mass", "weigh"]  # fmt: skip
-
 Masses = NDArray[np.float64]
 #: Values of the option `idf` for tables of the call's own texts: its references, all texts, or one table per side.
 CORPUS_TABLES = ("corpus", "all", "per-side")

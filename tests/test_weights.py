@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from movers.errors import InputError
-from movers.weights import Corpus, IdfTable, choose_weights, idf_tables, normalised, weigh
+from movers.weights import Corpus, IdfTable, idf_tables, normalised, weigh
 
 
 def build(texts: Iterable[str]) -> IdfTable:
@@ -85,15 +85,6 @@ def test_masses_are_counts_ones_idf_or_lengths() -> None:
     assert normalised("wms", np.array([1.0, 3.0])).tolist() == [0.25, 0.75]
     with pytest.warns(UserWarning, match="wms: a text has no mass under these weights"):
         assert normalised("wms", np.zeros(4)).tolist() == [0.25] * 4
-
-
-def test_a_table_implies_idf_weights_and_must_be_used() -> None:
-    cases = [(None, None, "count"), (None, "corpus", "idf"), ("norm", None, "norm"), ("idf", "corpus", "idf")]
-    for weights, idf, expected in cases:
-        assert choose_weights("wms", weights, idf, "count") == expected
-    for weights, idf, message in [("idf", None, "'idf' needs a table"), ("norm", "corpus", "a table is given, but")]:
-        with pytest.raises(InputError, match=f"wms: .*: {message}"):
-            choose_weights("wms", weights, idf, "count")
 
 
 def test_tables_come_from_the_call_from_files_or_from_the_caller(tmp_path: Path) -> None:

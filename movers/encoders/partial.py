@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["find_layers", "lower_states"]
-
 
 class _Reached(Exception):
     """All inputs that are needed have been recorded."""

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from movers.quality.facts import repeated_share, unknown_facts
 from movers.quality.units import TextVectors
 
-__all__ = ["ASPECTS", "Aspects", "measure_aspects"]
-
 Floats = NDArray[np.floating]
 #: In the order in which results have them.
 ASPECTS = ("faithfulness", "coverage", "non_repetition")

@@ -20,8 +20,6 @@ import numpy as np
 from movers.errors import InputError
 from movers.quality.data import Pair
 
-__all__ = ["KINDS", "Negatives", "Sample", "SampleMaker", "build_vocabulary", "mutate", "split_tokens"]
-
 Rng = np.random.Generator
 Negatives = Literal["cross", "add", "delete", "replace", "mix"]
 #: The kinds that `mix` takes in turn.

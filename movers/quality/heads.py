@@ -12,13 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from movers.inputs import check_choice
 from movers.quality.units import Array
 
 if TYPE_CHECKING:
     from movers.quality.model import ModelConfig
-
-__all__ = ["Head", "Network"]
 
 
 class Network(nn.Module):
@@ -49,11 +46,8 @@ class Head(Network):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.kind, self.dimension = config["head"], config["dimension"]
-        check_choice("reference_free_summary_quality", "head", self.kind, ("fc", "cnn", "lstm"))
-        self.document_length, self.length = (
-            config["document_length"],
-            config["document_length"] + config["summary_length"],
-        )
+        self.document_length = config["document_length"]
+        self.length = self.document_length + config["summary_length"]
         width = 25 if self.kind == "lstm" and config["unit"] == "words" else 128
         self.body: nn.Module = nn.Linear(self.length * self.dimension, width)
         if self.kind == "cnn":

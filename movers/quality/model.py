@@ -22,8 +22,6 @@ from movers.version import VERSION
 if TYPE_CHECKING:
     from movers.quality.heads import Network
 
-__all__ = ["PAPER", "HeadName", "ModelConfig", "QualityModel", "find_model", "load_model", "save_model"]
-
 #: The model that comes with the package: the cross-encoder of Bao et al.
 PAPER = "paper"
 HeadName = Literal["fc", "cnn", "lstm"]

@@ -26,8 +26,6 @@ from movers.transport import unit_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "encode_texts", "encode_units", "split_units"]
-
 Unit = Literal["words", "sentences", "cross"]
 Array = NDArray[np.floating]
 _SPACED_STOP = re.compile(r"(?<=\s[.!?])\s+(?=\S)")

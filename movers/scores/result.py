@@ -9,8 +9,6 @@ from typing import Any
 from movers.io import printable
 from movers.scores.metric import Comparison, Example, Metric
 
-__all__ = ["Result", "collect", "reduce_references"]
-
 
 class Result(dict[str, Any]):
     """Result of a metric: a dict that prints as score, number of texts and signature.
@@ -22,6 +20,12 @@ class Result(dict[str, Any]):
     def __repr__(self) -> str:
         counts = "".join(f", {name[2:]} {self[name]}" for name in self if name.startswith("n_") and self[name])
         return f"{self['score']:.4g} (n={len(self['scores'])}{counts}) {printable(self['signature'])}"
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with one row per prediction: `scores`, and all else that the metric tells of each prediction."""
+        import pandas
+
+        return pandas.DataFrame({name: value for name, value in self.items() if isinstance(value, list)})
 
 
 def reduce_references(

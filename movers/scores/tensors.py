@@ -14,12 +14,10 @@ from movers.encoders.layers import unit_vectors
 from movers.errors import InputError
 from movers.inputs import check_choice
 from movers.scores.bertscore import emd_scores, hungarian_scores
-from movers.threads import threaded_map
+from movers.threads import one_blas_thread, solver_pool
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["TensorAlignment", "bertscore_tensors"]
 
 TensorAlignment = Literal["emd", "hungarian", "greedy"]
 
@@ -134,7 +132,8 @@ def _shares(
         by_column[place] = np.divide(flow, r, out=np.zeros_like(flow), where=r > 0) / (r > 0).sum()
         return by_row, by_column
 
-    solved = threaded_map(solve, range(len(values)), threads)
+    with one_blas_thread(), solver_pool(threads) as pool:
+        solved = list(pool.map(solve, range(len(values))))
     tensors = [np.stack([pair[side] for pair in solved]) for side in (0, 1)]
     first, second = (torch.from_numpy(array).to(similarity) for array in tensors)
     return first, second

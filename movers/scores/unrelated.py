@@ -23,8 +23,6 @@ from movers.scores.engine import score_block
 from movers.scores.metric import Example, Metric
 from movers.signature import read_signature
 
-__all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
-
 BASELINE_FORMAT = "movers-baseline-2"
 _FREE = ("idf", "refs", "baseline")  # signature fields in which a baseline may differ from the call that uses it
 _examples: dict[str, list[Example]] = {}  # by signature, which holds everything that changes a distance

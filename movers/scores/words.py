@@ -23,8 +23,6 @@ from movers.texts import WordRules, cut_alike_alone, is_visible, needs_surface, 
 if TYPE_CHECKING:
     from movers.encoders.contextual import EncodedText
 
-__all__ = ["ContextualReader", "StaticReader", "Words"]
-
 Vectors = NDArray[np.float32]
 _Word = tuple[str, float]  # with its mass
 _WORDS_KEPT = 1 << 15  # 32 MiB at 256 dimensions
@@ -36,7 +34,7 @@ _LONGEST_TOKEN = 40  # characters; without spaces between words, tokens are whol
 class Words(NamedTuple):
     """The n words of a text that the rules keep and that have a vector, in text order."""
 
-    text: str
+    bag: Bag  # the text and what is known of it, still without units
     rows: list[int]  # n rows of the table; equal rows are the same word type
     table: Vectors  # (N, d)
     names: Sequence[str]  # the N words of the table
@@ -45,16 +43,6 @@ class Words(NamedTuple):
     spans: list[tuple[int, int]]  # start and end of every sentence
     offsets: Sequence[tuple[int, int]] = ()  # n starts and ends of the words, for alignments only
     missing: frozenset[int] = frozenset()  # rows of words without a vector, if such words are kept
-    dropped: tuple[Label, ...] = ()  # what was filtered out, for alignments only
-    unknown: bool = False
-    cut: bool = False
-    blank: bool = False
-    unfiltered: bool = False  # the rules keep no word, so that all tokens are kept
-
-    def bag(self, vectors: Vectors, masses: NDArray[np.float64], labels: tuple[Label, ...] = ()) -> Bag:
-        """A bag of n units of the text, with (n, d) vectors and (n,) masses."""
-        state = self.unknown, self.cut, self.blank, self.unfiltered
-        return Bag(self.text, vectors, masses, labels, self.dropped, (), *state)
 
 
 def _sentence_at(starts: Sequence[int], place: int) -> int:
@@ -205,21 +193,10 @@ class StaticReader:
                     dropped.append(Label(word, "word", _sentence_at(starts, start), start, end, reason))
                 else:
                     offsets.append((start, end))
-        return Words(
-            text,
-            every,
-            vocabulary.table,
-            vocabulary.names,
-            vocabulary.masses,
-            sentences,
-            spans,
-            offsets,
-            missing,
-            tuple(dropped),
-            unknown or bool(missing),
-            blank=not every and not is_visible(text),
-            unfiltered=unfiltered,
-        )
+        blank = not every and not is_visible(text)
+        bag = Bag(text, dropped=tuple(dropped), unknown=unknown or bool(missing), blank=blank, unfiltered=unfiltered)
+        table, names, masses = vocabulary.table, vocabulary.names, vocabulary.masses
+        return Words(bag, every, table, names, masses, sentences, spans, offsets, missing)
 
 
 @dataclass(frozen=True)
@@ -244,7 +221,7 @@ class ContextualReader:
         self, text: str, sentences: list[tuple[int, int]], begins: list[int], encoded: list[EncodedText]
     ) -> Words:
         tokens = self.rules.spans(text)
-        unfiltered = all(span.reason for span in tokens)
+        unfiltered = bool(tokens) and all(span.reason for span in tokens)
         starts = [begin for begin, _ in sentences]
         names, vectors, masses, owners, offsets, dropped = [], [], [], [], [], []
         for word, start, end, mass, reason in tokens:
@@ -259,22 +236,11 @@ class ContextualReader:
                     offsets.append((start, end))
                     continue
             dropped.append(Label(word, "word", _sentence_at(starts, start), start, end, reason or "no vector"))
-        table = np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
-        return Words(
-            text,
-            list(range(len(names))),
-            mark_surfaces(names, table),
-            names,
-            np.array(masses),
-            owners,
-            sentences,
-            offsets,
-            dropped=tuple(dropped),
-            unknown=any(passage.tokens.unknown.any() for passage in encoded),
-            cut=any(passage.cut for passage in encoded),
-            blank=not tokens,
-            unfiltered=unfiltered and bool(tokens),
-        )
+        unknown = any(passage.tokens.unknown.any() for passage in encoded)
+        cut = any(passage.cut for passage in encoded)
+        bag = Bag(text, dropped=tuple(dropped), unknown=unknown, cut=cut, blank=not tokens, unfiltered=unfiltered)
+        table = mark_surfaces(names, np.stack(vectors)) if vectors else bag.vectors
+        return Words(bag, list(range(len(names))), table, names, np.array(masses), owners, sentences, offsets)
 
 
 def _word_vector(passage: EncodedText, start: int, end: int) -> Vectors | None:

@@ -23,9 +23,3 @@ def test_all_options_of_evaluate_s_bertscore_with_its_defaults(module: Any) -> N
     assert result == module.compute(**TEXTS)
     assert [len(result[key]) for key in ("precision", "recall", "f1")] == [2, 2, 2]
     assert result["hashcode"] == result["signature"]
-
-
-def test_its_names_of_options_mean_ours(module: Any) -> None:
-    theirs = module.compute(**TEXTS, model_type="all-MiniLM-L6-v2", num_layers=3, idf=True)
-    ours = module.compute(**TEXTS, model="all-MiniLM-L6-v2", layer=3, idf="corpus")
-    assert theirs == ours
