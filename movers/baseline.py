@@ -58,5 +58,4 @@ def compute_baseline(
 
 
 def save_baseline(record: Mapping[str, object], path: str | Path) -> None:
-    """Write the result of `compute_baseline`."""
     write_file(path, json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n")

@@ -67,7 +67,6 @@ class MetricSpec:
 
     @property
     def function(self) -> MetricFunction:
-        """The plain function of that name."""
         from movers.scorer import metric_function
 
         return metric_function(self)
@@ -95,7 +94,6 @@ METRICS: dict[str, MetricSpec] = {spec.name: spec for spec in (
 
 
 def find_metric(name: str) -> MetricSpec:
-    """The metric of that name."""
     if name not in METRICS:
         hint = did_you_mean(name, METRICS)
         raise InputError(f"metric: expected one of {', '.join(METRICS)}, but got {name!r}{hint}")

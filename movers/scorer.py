@@ -7,10 +7,11 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from movers.encoders.cache import VECTORS
 from movers.errors import InputError
@@ -24,9 +25,6 @@ from movers.scores.options import MetricOptions, RunSettings, option_rows
 from movers.scores.result import Result, collect
 from movers.threads import chunks, solver_pool
 from movers.weights import CORPUS_TABLES, Corpus
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 SECTION = 4096  # rows; no block crosses a multiple of it, so that a resumed run forms the same blocks
 _UNKNOWN_SHARE = 0.1  # of the rows; above it a warning is issued

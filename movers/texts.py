@@ -157,11 +157,7 @@ def token_spans(text: str) -> list[tuple[str, int, int]]:
 
 @lru_cache(maxsize=64)
 def language_stop_words(lang: str) -> frozenset[str] | None:
-    """Stop words of a language: the bundled list for English, the package stop-words for others; None if there is none.
-
-    >>> len(language_stop_words("en-GB")), "und" in language_stop_words("de"), language_stop_words("la")
-    (127, True, None)
-    """
+    """Stop words of a language: for English the bundled list, for others that of the package stop-words; else None."""
     language = main_language(lang)
     if language == "en":
         lines = resources.files("movers").joinpath("data", "stopwords_english.txt").read_text(encoding="utf-8")
@@ -200,11 +196,7 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
 
 
 def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
-    """Name of the stop words in a signature: a language, or the digest of a list.
-
-    >>> name_stop_words("auto", "en"), name_stop_words("auto", "de-AT"), name_stop_words("auto", "la")
-    ('english', 'de-...', None)
-    """
+    """Name of the stop words in a signature: a language and the digest of its list, or that of another list."""
     if stopwords is None:
         return None
     if not isinstance(stopwords, str):

@@ -1,4 +1,4 @@
-r"""Masses of units, and IDF tables."""
+"""Masses of units, and IDF tables."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class IdfTable:
 
 
 class Corpus(NamedTuple):
-    """All texts of a call, for `idf="corpus"`; each can be iterated more than once."""
+    """All texts of a call, for `idf="corpus"`; they are iterated once."""
 
     predictions: Iterable[str]
     references: Iterable[Sequence[str]]
@@ -179,5 +179,4 @@ def normalised(metric: str, masses: Masses) -> Masses:
 
 
 def warn_no_mass(metric: str) -> None:
-    """Warn that uniform weights were used instead of those requested."""
     warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)

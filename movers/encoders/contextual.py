@@ -182,7 +182,6 @@ class ContextualEncoder:
         return tokens
 
     def count_pieces(self, words: Sequence[str]) -> int:
-        """Number of subwords of the words, without special tokens."""
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
 
     def encode(

@@ -85,7 +85,6 @@ class WordLlama:
         return matrix, known
 
     def count_pieces(self, words: Sequence[str]) -> int:
-        """Number of subwords of the words."""
         return sum(map(len, self._pieces(words)))
 
     def _pieces(self, words: Sequence[str]) -> list[list[int]]:

@@ -48,7 +48,6 @@ class Aspects:
 
     @property
     def parts(self) -> dict[str, float]:
-        """What the result has beside the score."""
         return {name: getattr(self, name) for name in ASPECTS}
 
     @property

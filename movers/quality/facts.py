@@ -106,7 +106,6 @@ class WordTable:
         return frozenset(keys[place] for keys, places in near for place in places if place < len(keys))
 
     def has(self, word: Word) -> bool:
-        """Whether the text has a word or number."""
         if word.kind == "number":
             return word.key in self.counts or (bool(runs := _runs(word)) and self.digit_runs.issuperset(runs))
         return word.key in self.counts or (len(word.text) >= 6 and word.text.lower() in self.letters)

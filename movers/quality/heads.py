@@ -5,24 +5,19 @@ The networks of Bao et al. 2020, section 3.2, at the paper's sizes. This module 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from movers.quality.model import ModelConfig
 from movers.quality.units import Array
-
-if TYPE_CHECKING:
-    from movers.quality.model import ModelConfig
 
 
 class Network(nn.Module):
     """What all models have, in the form that `transformers.Trainer` trains."""
 
     def logits(self, **inputs: Tensor) -> Tensor:
-        """(B,) logits."""
         raise NotImplementedError
 
     def forward(
@@ -73,6 +68,5 @@ class Head(Network):
         return self.output(torch.relu(self.body(sequence.flatten(1)))).squeeze(-1)
 
     def score(self, document: Array, summary: Array) -> float:
-        """Score in [0, 1] of a pair's vectors."""
         with torch.inference_mode():
             return float(self.logits(sequence=self.sequence(document, summary)[None]).double().sigmoid())

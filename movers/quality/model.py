@@ -124,7 +124,6 @@ def build_network(config: ModelConfig) -> Network:
 
 
 def _card(config: ModelConfig, record: dict[str, Any]) -> str:
-    """The README of the folder."""
     options, data = record["options"], record["data"]
     sides = ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
     test = ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items())

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class QualityOptions(MetricOptions):
-    """Options of reference_free_summary_quality."""
-
     model: object = option(
         "aspects",
         "`aspects`, the product of three; `paper`, the cross-encoder of Bao et al.; or a folder that `movers train "
@@ -165,7 +163,6 @@ class CrossQuality(SummaryQuality):
 
 
 def score_pairs(model: object, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Scores of (document, summary) pairs by a model."""
     metric = SummaryQuality.build("reference_free_summary_quality", QualityOptions(model=model))
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     read = {texts[index]: text for index, text in metric.read(texts)}

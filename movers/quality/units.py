@@ -41,7 +41,6 @@ class SentenceAndTokens(Aggregation):
     kind: Literal["sentence_and_tokens"] = "sentence_and_tokens"  # type: ignore[assignment]
 
     def needed(self, states: int) -> list[int]:
-        """Numbers of the hidden states it reads, of L + 1 there are."""
         return [states - 1, round((states - 1) * 2 / 3)]
 
     def combine(self, layers: Sequence[Tensor]) -> Tensor:
@@ -73,7 +72,6 @@ class TextVectors:
 
     @cached_property
     def words(self) -> WordTable:
-        """The words of its sentences."""
         return WordTable.of(self.units)
 
 

@@ -31,27 +31,25 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from movers.bag import Bag, Label, alignment_of
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.metric import Comparison, Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
-from movers.scores.words import SURFACE, ContextualReader, StaticReader, Words
+from movers.scores.words import SURFACE, Words, read_contextual, static_reader
 from movers.signature import signature
 from movers.texts import STOP_MASS, WordRules, check_language, main_language, name_stop_words, stop_words
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
-
-if TYPE_CHECKING:
-    from movers.encoders.contextual import ContextualEncoder
 
 Floats = NDArray[np.float64]
 BagDistance = Literal["euclidean", "cosine"]
@@ -250,8 +248,6 @@ _SENTENCE_WEIGHTS = "mass of a sentence: its number of kept words (Eq. 4), unifo
 
 @dataclass(frozen=True, kw_only=True)
 class WmsOptions(ClarkOptions):
-    """Options of `wms`."""
-
     weights: Weights | None = option(None, _WORD_WEIGHTS)
     distance: BagDistance = option("cosine", _DISTANCE)
 
@@ -261,8 +257,6 @@ class WmsOptions(ClarkOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SmsOptions(ClarkOptions):
-    """Options of `sms`."""
-
     sentence_weights: Literal["count", "uniform", "idf"] = option("count", _SENTENCE_WEIGHTS)
     sentence_encoder: object = option(
         None,
@@ -278,8 +272,6 @@ class SmsOptions(ClarkOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SwmsOptions(ClarkOptions):
-    """Options of `swms`."""
-
     weights: Weights | None = option(None, _WORD_WEIGHTS)
     sentence_weights: Literal["count", "uniform", "idf"] = option("count", _SENTENCE_WEIGHTS)
 
@@ -319,11 +311,11 @@ class MoverSimilarity(TransportMetric):
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
         labelled = self.options.return_alignment
         if isinstance(self.encoder, StaticEncoder):
-            split, keep_unknown = self.sentences or labelled, self.options.oov != "drop"
-            words = StaticReader(self.encoder, self.rules, keep_unknown, split, labelled).read(texts)
+            reader = static_reader(self.encoder, self.rules, self.options.oov != "drop")  # type: ignore[arg-type]
+            words = reader.read(texts, self.sentences or labelled, labelled)
         else:
             assert self.encoding is not None
-            words = ContextualReader(self.encoding, self.rules, self.options.context).read(texts)
+            words = read_contextual(texts, self.encoding, self.rules, self.options.context)
         for index, each in words:
             yield index, self.bag(each) if each.rows else each.bag
 

@@ -33,8 +33,7 @@ _MULTILINGUAL = "a multilingual encoder, such as model='sentence-transformers/pa
 
 def language_warning(metric: Metric, texts: Sequence[str]) -> bool:
     """Warn once of a `language_problem`, and return whether there is one."""
-    problem = language_problem(metric, texts)
-    if problem:
+    if problem := language_problem(metric, texts):
         warn_once(problem)
     return bool(problem)
 

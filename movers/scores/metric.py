@@ -6,17 +6,15 @@ import abc
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from movers.bag import Bag, alignment_of
+from movers.encoders.contextual import ContextualEncoder, EncodedText
 from movers.encoders.layers import Aggregation
 from movers.scores.options import MetricOptions, PairOptions
 from movers.weights import Corpus, IdfTable
-
-if TYPE_CHECKING:
-    from movers.encoders.contextual import ContextualEncoder, EncodedText
 
 _MOST_CELLS = 25_000_000  # of a cost matrix, about a gigabyte with the solver's arrays
 _MANY_CELLS = 1_000_000  # such problems are solved one at a time, to bound the memory of all threads
@@ -68,16 +66,11 @@ class Encoding:
 
     def __call__(self, texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` as soon as it is ready, in any order."""
+        limits: dict[str, Any] = {"truncation": self.options.truncation, "window": self.options.window}
         if self.sizes_only:
-            return self.encoder.count(texts, truncation=self.options.truncation, window=self.options.window)
-        return self.encoder.encode(
-            texts,
-            self.aggregation,
-            extra=self.extra,
-            batch_size=self.options.run.batch_size,
-            truncation=self.options.truncation,
-            window=self.options.window,
-        )
+            return self.encoder.count(texts, **limits)
+        size = self.options.run.batch_size
+        return self.encoder.encode(texts, self.aggregation, extra=self.extra, batch_size=size, **limits)
 
     def fields(self) -> dict[str, object]:
         """Signature fields."""

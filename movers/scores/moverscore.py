@@ -83,8 +83,6 @@ _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 @dataclass(frozen=True, kw_only=True)
 class MoverScoreOptions(TokenOptions):
-    """Options of `moverscore`."""
-
     multi_ref: Literal["max", "mean"] = option("mean", "how scores against several references are combined")
     weights: Weights | None = option(
         None, "mass of a token: uniform (the default, same as `count`), IDF or vector norm"

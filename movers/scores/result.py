@@ -32,9 +32,7 @@ def reduce_references(
     metric: Metric, comparisons: list[Comparison], unfiltered: bool, truncated: bool, unknown: bool
 ) -> Example:
     """Combine the comparisons of a prediction with all its references, and rescale."""
-    if len(comparisons) == 1:
-        value, parts, distance = comparisons[0].score, comparisons[0].parts, comparisons[0].distance
-    elif metric.reduction == "max":
+    if len(comparisons) == 1 or metric.reduction == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
         value, parts, distance = best.score, best.parts, best.distance
     else:
