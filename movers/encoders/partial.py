@@ -32,7 +32,7 @@ def lower_states(
             if number == numbers[-1]:
                 raise _Reached
 
-    handles = [layers[number].register_forward_pre_hook(partial(record, number), with_kwargs=True) for number in numbers]
+    handles = [layers[n].register_forward_pre_hook(partial(record, n), with_kwargs=True) for n in numbers]
     try:
         model(**arguments)
     except _Reached:

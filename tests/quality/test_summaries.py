@@ -16,6 +16,8 @@ from movers.quality.aspects import ASPECTS
 from movers.quality.model import load_model
 from movers.quality.units import split_units
 
+QUALITY = "reference_free_summary_quality"
+
 DOCUMENT = (
     "A storm hit the coast of Lorne on Monday night. Waves broke the old sea wall of Porton and flooded two streets. "
     "Forty families spent the night in the village school. Firefighters pumped water out of cellars until the morning. "
@@ -173,6 +175,12 @@ def test_the_alignment_says_what_is_supported_and_covered() -> None:
 def test_wrong_input_is_named(predictions: Any, sources: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"reference_free_summary_quality: {message}"):
         quality(predictions, sources, **options)
+
+
+def test_references_in_place_of_documents_are_an_error_that_says_what_to_pass() -> None:
+    for call in (lambda: quality([GOOD], references=[GOOD]), lambda: movers.score_many([QUALITY], [GOOD], [GOOD])):
+        with pytest.raises(InputError, match=f"^{QUALITY}: .*pass predictions and sources=documents"):
+            call()
 
 
 def test_a_damaged_model_is_an_error_that_names_its_folder(tmp_path: Path) -> None:

@@ -99,6 +99,20 @@ def test_the_result_is_plain_python_and_prints_as_a_line() -> None:
     assert movers.swms(np.array(PREDICTIONS[:3]), [[text] for text in REFERENCES[:3]]) == single
 
 
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("swms", ["scores", "distances", "alignments"]),
+        ("bertscore_emd", ["scores", "distances", "precision", "recall", "f1", "alignments"]),
+        ("reference_free_summary_quality", ["scores", "faithfulness", "coverage", "non_repetition", "alignments"]),
+    ],
+)
+def test_a_result_becomes_a_table_with_one_row_per_prediction(name: str, columns: list[str]) -> None:
+    result: Any = getattr(movers, name)(PREDICTIONS[:3], REFERENCES[:3], return_alignment=True)
+    table = result.to_pandas()
+    assert list(table.columns) == columns and all(table[column].tolist() == result[column] for column in columns)
+
+
 def test_a_later_call_passes_few_files_and_functions() -> None:
     texts = ["A man sells snow online.", "Prices went up."], ["A man is selling snow on the internet.", "Prices rose."]
     movers.wms(*texts)
