@@ -59,8 +59,6 @@ def test_the_papers_model_comes_by_name() -> None:
     record = load_model("paper").record
     assert record["data"]["documents"] > 2000 and record["options"]["negatives"] == "mix"
     assert (Path(movers.__file__).parent / "quality" / "paper" / "model.safetensors").stat().st_size < 25e6
-    with pytest.raises(InputError, match="lm"):
-        quality([GOOD], [DOCUMENT], lm="smollm2")
 
 
 def aspects(summary: str) -> dict[str, float]:

@@ -288,10 +288,8 @@ def test_the_context_is_the_sentence_or_the_text(tiny_bert: Any, context: str, p
 
 
 def test_texts_longer_than_the_window_are_read_whole_and_counted_when_cut(tiny_bert: Any) -> None:
-    texts, options = (
-        (["red cat " * 40 + "box", "red cat"], ["snow"] * 2),
-        {"model": tiny_bert, "return_alignment": True},
-    )
+    texts = ["red cat " * 40 + "box", "red cat"], ["snow"] * 2
+    options: dict[str, Any] = {"model": tiny_bert, "return_alignment": True}
     window = movers.wms(*texts, **options)
     assert window["n_truncated"] == 0 and len(window["alignments"][0][0]["prediction"]) == 81
     with pytest.warns(UserWarning, match="were cut to the window of 32 tokens"):
