@@ -191,7 +191,7 @@ def read_rows(metric: str, path: str, columns: Sequence[object]) -> list[Row]:
     rows = []
     for number, record in enumerate(records, 1):
         prediction, value = (record.get(str(column)) for column in columns)
-        group = value if isinstance(value, list) and value else [value]
+        group: list[Any] = value if isinstance(value, list) and value else [value]
         for text in (prediction, *group):
             _check_length(f"file: row {number}", check_text("file", "row", str(number), text))
         rows.append(Row(str(prediction), **{others: group}))
@@ -347,7 +347,9 @@ class _PairTab:
 
     def score(self, chosen: str, *fields: Any) -> Iterator[dict[Any, Any]]:
         """Score by every metric, and show each score as soon as it is computed."""
-        rows = {metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()}
+        rows: dict[str, tuple[object, ...]] = {
+            metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()
+        }
         explanations: list[Explanation] = []
         yield {self.table: {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}, self.message: ""}
         try:
@@ -394,7 +396,7 @@ def _unrelated(metric: str, **options: object) -> float | None:
     if options.get("rescale") == "True" or find_metric(metric).compared_with == "sources":
         return None
     scorer = Scorer((metric, {**chosen_options(metric, options), "rescale": True}))
-    return scorer.metrics[metric].baseline["score"]
+    return (scorer.metrics[metric].baseline or {})["score"]
 
 
 def _notes(explanations: Iterable[Explanation]) -> str:
@@ -437,11 +439,10 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
 
     def offer_columns(name: str, path: str | None) -> dict[Any, Any]:
         shown: dict[Any, Any] = {message: "", table: None, picture: ""}
-        names, compared = [], [None, None]
         try:
-            names, compared = find_columns(name, path) if path else (names, compared)
+            names, compared = find_columns(name, path) if path else ([], [None, None])
         except InputError as error:
-            shown[message] = _alert(error)
+            names, compared, shown[message] = [], [None, None], _alert(error)
         for field, label, column in zip(columns, _NAMES[find_metric(name).compared_with], compared, strict=True):
             shown[field] = gradio.Dropdown(names, value=column, label=f"{label} column")
         return shown
