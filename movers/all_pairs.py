@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
@@ -70,9 +71,8 @@ def score_all_pairs(metric: str, texts: object, others: object, options: dict[st
     bar = progress_bar(len(distinct[0]) * len(distinct[1]), desc=label, unit=" pairs", progress=run.progress)
     with solver_pool(run.threads) as pool, bar:
         try:
-            matrix = AllPairs(scorer.metrics[label], {*distinct[0], *distinct[1]}, pool).blockwise(
-                distinct[0], distinct[1], bar
-            )
+            pairs = AllPairs(scorer.metrics[label], {*distinct[0], *distinct[1]}, pool)
+            matrix = pairs.blockwise(distinct[0], distinct[1], bar)
         except TextError as error:
             rows = {name: [[text] for text in column] for name, column in columns.items()}
             raise locate(spec.name, error, rows) from None
@@ -152,11 +152,7 @@ class AllPairs:
 
 
 def _blocks(texts: Sequence[str]) -> list[slice]:
-    """Slices of consecutive texts that have up to a number of characters."""
-    ends, characters = [0], 0
-    for place, text in enumerate(texts, start=1):
-        characters += len(text)
-        if characters >= _BLOCK_CHARACTERS or place == len(texts):
-            ends.append(place)
-            characters = 0
-    return [slice(begin, end) for begin, end in zip(ends, ends[1:], strict=False)]
+    """Slices of consecutive texts that have up to a number of characters, or are one text."""
+    ends = np.cumsum([len(text) for text in texts]) // _BLOCK_CHARACTERS
+    bounds = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), len(texts)]
+    return [slice(begin, end) for begin, end in itertools.pairwise(bounds)]

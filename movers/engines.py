@@ -1,4 +1,4 @@
-"""Scoring a whole dataset: by `datasets.Dataset.map` in this process, by Ray Data's `map_batches` on a cluster."""
+"""Scoring a whole dataset, in this process or by Ray Data's `map_batches` on a cluster."""
 
 from __future__ import annotations
 
@@ -8,24 +8,15 @@ import pickle
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from movers.errors import InputError
+from movers.errors import InputError, install_hint
 from movers.inputs import check_choice, check_text_groups, check_texts
 from movers.registry import MetricWithOptions
 from movers.scorer import SECTION, Example, Row, Scorer
 
-__all__ = ["Cluster", "ScoredDataset", "score_dataset", "score_rows"]
-
-
-class Cluster(NamedTuple):
-    """A Ray cluster and the share of it that actors get, as in `score_dataset`."""
-
-    address: str | None = None
-    concurrency: int | None = None
-    num_cpus: float = 1
-    num_gpus: float | None = None
+__all__ = ["ScoredDataset", "score_batches", "score_dataset"]
 
 
 class ScoredDataset(NamedTuple):
@@ -68,13 +59,12 @@ def score_dataset(
     """
     import pyarrow
     from datasets import Dataset, concatenate_datasets
-    from datasets.fingerprint import Hasher
 
     if not isinstance(dataset, Dataset) or not len(dataset):
         raise InputError(f"score_dataset: dataset: expected a datasets.Dataset with rows, but got {dataset!r:.60}")
     check_choice("score_dataset", "engine", engine, ["local", "ray"])
-    threads = {"threads": max(1, int(num_cpus))} if engine == "ray" else {}
-    scorer = Scorer(metrics, on_error=on_error, **{**threads, **options, "progress": False})
+    settings = {"threads": max(1, int(num_cpus)), "progress": False} if engine == "ray" else {}
+    scorer = Scorer(metrics, on_error=on_error, **{**settings, **options})
     columns = {"predictions": predictions, "references": references, "sources": sources}
     columns = {argument: columns[argument] for argument in ("predictions", *scorer.compared_with)}
     present = dataset.column_names
@@ -83,73 +73,69 @@ def score_dataset(
             raise InputError(f"score_dataset: {argument}: expected a column {column!r}, but got {', '.join(present)}")
     if taken := [name for name in present for label in scorer.specs if f"{name}_".startswith(f"{label}_")]:
         raise InputError(f"score_dataset: metrics: expected no column of that name, but got {taken[0]!r}")
-    names = list(dict.fromkeys(columns.values()))
-    texts = dataset.select_columns(names).with_format(None)
+    texts = dataset.select_columns(list(dict.fromkeys(columns.values()))).with_format(None)
 
-    def read(batch: Mapping[str, list[object]], first_row: int) -> list[Row]:
+    def read() -> Iterator[list[Row]]:
         metric = next(iter(scorer.specs.values())).name
-        predicted = check_texts(metric, "predictions", batch[columns["predictions"]], first_row)
-        others = [check_text_groups(metric, name, batch[columns[name]], first_row) for name in scorer.compared_with]
-        rows = zip(predicted, *others, strict=True)
-        return [Row(text, **dict(zip(scorer.compared_with, groups, strict=True))) for text, *groups in rows]
+        for first_row in range(0, len(texts), batch_size):
+            batch = texts[first_row : first_row + batch_size]
+            predicted = check_texts(metric, "predictions", batch[columns["predictions"]], first_row)
+            others = [check_text_groups(metric, name, batch[columns[name]], first_row) for name in scorer.compared_with]
+            rows = zip(predicted, *others, strict=True)
+            yield [Row(text, **dict(zip(scorer.compared_with, groups, strict=True))) for text, *groups in rows]
 
-    def read_all() -> Iterator[Row]:
-        for first_row in range(0, len(texts), SECTION):
-            yield from read(texts[first_row : first_row + SECTION], first_row)
-
-    scorer = scorer.prepare(list(read_all())) if scorer.needs_corpus else scorer  # they are read more than once
-    cluster = Cluster(address, concurrency, num_cpus, num_gpus)
-    on_cluster = score_rows(scorer, read_all(), cluster, batch_size=batch_size) if engine == "ray" else None
-    examples: list[tuple[Example, ...]] = []
-
-    def score_batch(batch: Mapping[str, list[object]], indices: list[int]) -> Any:
-        scorer.forget()
-        stream = on_cluster and islice(on_cluster, len(indices))
-        scored = list(stream or scorer.stream(read(batch, indices[0]), first_row=indices[0]))
-        examples.extend(scored)
-        scores: dict[str, Any] = {}
-        for label, column in zip(scorer.specs, zip(*scored, strict=True), strict=True):
-            for name in column[0].numbers:
-                numbers = [example.numbers[name] for example in column]
-                scores[label if name == "score" else f"{label}_{name}"] = pyarrow.array(numbers, pyarrow.float64())
-        return pyarrow.table(scores)
-
-    # `score_batch` holds models, which datasets cannot hash.
-    uncached = {"keep_in_memory": True, "new_fingerprint": Hasher.hash([texts._fingerprint, scorer.signatures])}
-    scores = texts.map(score_batch, True, batched=True, batch_size=batch_size, remove_columns=names, **uncached)
+    if scorer.needs_corpus:  # rows are read more than once
+        scorer = scorer.prepare(list(chain.from_iterable(read())))
+    if engine == "ray":
+        resources: dict[str, Any] = {"num_cpus": num_cpus, **({} if num_gpus is None else {"num_gpus": num_gpus})}
+        examples = list(score_batches(scorer, read(), address, concurrency=concurrency, **resources))
+    else:
+        examples = []
+        for batch in read():
+            scorer.forget()  # scores of a batch depend on no other batch, not even in the last digit
+            examples += scorer.stream(batch, total=len(texts), first_row=len(examples))
+    scores: dict[str, Any] = {}
+    for label, scored in zip(scorer.specs, zip(*examples, strict=True), strict=True):
+        for name in scored[0].numbers:
+            numbers = [example.numbers[name] for example in scored]
+            scores[label if name == "score" else f"{label}_{name}"] = pyarrow.array(numbers, pyarrow.float64())
     results = {
         label: {key: value for key, value in result.items() if not isinstance(value, list)}
         for label, result in scorer.collect(examples).items()
     }
-    return ScoredDataset(concatenate_datasets([dataset, scores], axis=1), results)
+    return ScoredDataset(concatenate_datasets([dataset, Dataset.from_dict(scores)], axis=1), results)
 
 
-def score_rows(
-    scorer: Scorer, rows: Iterable[Row], cluster: Cluster, *, first_row: int = 0, batch_size: int = SECTION
+def score_batches(
+    scorer: Scorer,
+    batches: Iterable[list[Row]],
+    address: str | None = None,
+    first_row: int = 0,
+    concurrency: int | None = None,
+    **resources: float,
 ) -> Iterator[tuple[Example, ...]]:
-    """Examples as from the `stream` of a prepared scorer, computed by the actors of a Ray cluster."""
-    iterator, sent = iter(rows), (pickle.dumps(scorer), scorer.signatures)
-    with _connected(cluster.address):
+    """Examples as from the `stream` of a prepared scorer, computed by Ray actors, each with these resources."""
+    sent = pickle.dumps(scorer), scorer.signatures
+    with _connected(address):
         import ray.data
 
         blocks = []  # all of them before actors start: actors that hold every processor would keep readers waiting
-        while section := list(islice(iterator, batch_size)):
-            # One cell, so that a section stays whole however Ray cuts its blocks.
-            blocks.append(ray.put(_cell((first_row, section))))
-            first_row += len(section)
+        for batch in batches:
+            # One cell, so that a batch stays whole however Ray cuts its blocks.
+            blocks.append(ray.put(_cell((first_row, batch))))
+            first_row += len(batch)
         dataset = ray.data.from_arrow_refs(blocks)
         dataset.context.execution_options.preserve_order = True
         dataset.context.enable_progress_bars = False
-        default_gpus = int(ray.cluster_resources().get("GPU", 0) >= 1)
+        default = {"num_cpus": 1, "num_gpus": int(ray.cluster_resources().get("GPU", 0) >= 1)}
         scored = dataset.map_batches(
-            _SectionScorer,
+            _BatchScorer,
             fn_constructor_args=sent,
             batch_size=1,
             batch_format="pyarrow",
             # Not a fixed number of actors: Ray would wait for those of a lost node.
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=cluster.concurrency),
-            num_cpus=cluster.num_cpus,
-            num_gpus=default_gpus if cluster.num_gpus is None else cluster.num_gpus,
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=concurrency),
+            **{**default, **resources},
         )
         for table in scored.iter_batches(batch_size=1, batch_format="pyarrow"):
             examples = pickle.loads(table[0][0].as_py())
@@ -158,7 +144,7 @@ def score_rows(
             yield from examples
 
 
-class _SectionScorer:
+class _BatchScorer:
     """An actor. An `InputError` is sent like a result, so that it is raised in row order."""
 
     def __init__(self, scorer: bytes, signatures: Mapping[str, str]) -> None:
@@ -189,13 +175,11 @@ def _connected(address: str | None) -> AbstractContextManager[object]:
     try:
         import ray.data
     except ImportError:
-        raise InputError("engine: 'ray' needs Ray Data: pip install 'movers[ray]'") from None
+        raise InputError(f"engine: 'ray' needs Ray Data: {install_hint('ray')}") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     if ray.is_initialized():
         return nullcontext()
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if "/" in host + port:  # of `name://…` Ray would import the module `name`
-        raise InputError(f"address: expected auto, local, HOST:PORT or ray://HOST:PORT, but got {address!r}")
     try:
         if port.isdigit():  # where nothing listens, Ray would try again for a quarter of an hour
             socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

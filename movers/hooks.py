@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from movers.agreement.coefficients import with_interval
-from movers.agreement.systems import resampled_means
-from movers.errors import InputError, warn_once
-from movers.io import write_file
+from movers.agreement.systems import mean_interval
+from movers.errors import InputError
+from movers.io import make_folder, write_file
 from movers.registry import MetricSpec, MetricWithOptions, parse_metric
 from movers.scorer import Row, Scorer
 
@@ -60,10 +59,7 @@ def compute_metrics(
     for spec, options in parsed:
         spec.parse(options)  # fail now, not after an epoch
     if report_dir is not None:
-        try:
-            Path(report_dir).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"compute_metrics: report_dir: cannot make this folder: {error}") from None
+        make_folder(report_dir)
     return ComputeMetrics(tokenizer, parsed, postprocess, report_dir)
 
 
@@ -83,13 +79,17 @@ class ComputeMetrics:
 
     def __call__(self, eval_prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
         batch = {"predictions": self._decode(_best_tokens(eval_prediction.predictions))}
-        compared_with = {spec.compared_with for spec, _ in self.metrics}
-        if "references" in compared_with:
+        if "references" in self.scorer.compared_with:
             if eval_prediction.label_ids is None:
                 raise InputError("compute_metrics: expected labels, but the evaluation set has none")
-            batch["references"] = self._decode(self._checked("labels", _array(eval_prediction.label_ids)))
-        if "sources" in compared_with:
-            batch["sources"] = self._decode(self._checked("inputs", _array(_source_ids(eval_prediction))))
+            batch["references"] = self._decode(eval_prediction.label_ids)
+        if "sources" in self.scorer.compared_with:
+            inputs = getattr(eval_prediction, "inputs", None)
+            if isinstance(inputs, Mapping):  # with batch_eval_metrics, all arguments of the model
+                inputs = inputs.get("input_ids")
+            if inputs is None:
+                raise InputError('compute_metrics: expected the sources: set include_for_metrics=["inputs"]')
+            batch["sources"] = self._decode(inputs)
         for name, texts in batch.items():  # after decoding, so that nothing is kept of a batch that fails
             self.texts.setdefault(name, []).extend(texts)
         if not compute_result:
@@ -97,9 +97,8 @@ class ComputeMetrics:
         complete, self.texts = self.texts, {}
         values: dict[str, float] = {}
         for name, result in self.scorer.score(**complete).items():
-            mean = float(result["score"])
-            resampled = resampled_means(np.array([result["scores"]]), 1000, np.random.default_rng(0))[0]
-            values |= with_interval(name, mean, resampled, 0.95)
+            low, high = mean_interval(np.array(result["scores"]))
+            values |= {name: float(result["score"]), f"{name}_low": low, f"{name}_high": high}
             parts = [part for part in ("precision", "recall") if part in result]
             values |= {f"{name}_{part}": float(np.mean(result[part])) for part in parts}
         if self.report_dir is not None:
@@ -118,33 +117,14 @@ class ComputeMetrics:
         title = f"Evaluation {number}: {len(rows)} rows"
         write_file(folder / f"evaluation-{number:03}.html", document(title, "\n".join(bodies)))
 
-    def _checked(self, what: str, ids: np.ndarray) -> np.ndarray:
-        """Raise on ids unknown to the tokenizer; many models predict more ids than that, but labels have none."""
-        try:
-            known = len(self.tokenizer)
-        except TypeError:  # a processor
-            return ids
-        if ids.size and np.issubdtype(ids.dtype, np.number) and ids.max() >= known:
-            got = f"they have the id {int(ids.max()):,}, and it has {known:,} tokens"
-            raise InputError(f"compute_metrics: tokenizer: expected the tokenizer that made the {what}, but {got}")
-        return ids
-
-    def _decode(self, ids: np.ndarray) -> list[str]:
+    def _decode(self, values: object) -> list[str]:
+        ids = _array(values)
         if ids.ndim != 2 or not (np.issubdtype(ids.dtype, np.integer) or not ids.size):
             got = f"shape {ids.shape} and dtype {ids.dtype}"
             raise InputError(f"compute_metrics: expected token ids, whole numbers (rows, tokens), but got {got}")
         unmasked = [row[row >= 0].tolist() for row in ids]
         decoded = self.tokenizer.batch_decode(unmasked, skip_special_tokens=True)
         return [self.postprocess(text) for text in decoded]
-
-
-def _source_ids(eval_prediction: EvalPrediction) -> object:
-    inputs = getattr(eval_prediction, "inputs", None)
-    if isinstance(inputs, Mapping):  # with batch_eval_metrics, all arguments of the model
-        inputs = inputs.get("input_ids")
-    if inputs is None:
-        raise InputError('compute_metrics: expected the sources: set include_for_metrics=["inputs"]')
-    return inputs
 
 
 def _array(values: object) -> np.ndarray:
@@ -157,9 +137,4 @@ def _best_tokens(predictions: object) -> np.ndarray:
     if isinstance(predictions, tuple | list) and len(predictions) and np.ndim(_array(predictions[0])) >= 2:
         predictions = predictions[0]  # encoder states and other outputs follow the logits
     array = _array(predictions)
-    if array.ndim != 3:
-        return array
-    best = array.argmax(axis=-1)
-    if np.isnan(np.take_along_axis(array, best[..., None], axis=-1)).any():  # the first NaN, if there is one
-        warn_once("compute_metrics: logits are not numbers (NaN): the scores are of texts that no model has written")
-    return best
+    return array.argmax(axis=-1) if array.ndim == 3 else array

@@ -19,14 +19,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
 from typing import IO, Any, cast
 
 from movers.errors import InputError
 
 Record = dict[str, object]
 
-# --- tables: the rows of a file --------------------------------------------------------------------------------------
+
+@contextmanager
+def _file_errors(path: str | Path, verb: str) -> Iterator[None]:
+    """Errors of the system that name the file."""
+    try:
+        yield
+    except BrokenPipeError:  # the reader wants no more
+        raise
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: expected a complete gzip file, but got: {error}") from None
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot {verb} it: {error.strerror or error}") from None
+
 
 _KINDS = {".ndjson": "jsonl", ".feather": "arrow"}
 _KINDS |= {f".{kind}": kind for kind in ("jsonl", "json", "csv", "tsv", "parquet", "arrow")}
@@ -36,24 +49,24 @@ class Table:
     """The rows of a file, each with its number: a record or, in a file of plain texts, a text.
 
     The name chooses the format; a file without a known suffix holds one text per line. All may be compressed (`.gz`).
-    `-` is standard input; a pipe holds JSON lines if it looks so, JSON, CSV or TSV if a `column` of it is wanted.
+    `-` is standard input; a pipe holds JSON lines if it looks so, CSV if a `column` of it is wanted, else plain texts.
     """
 
     def __init__(self, path: str | Path, column: str | None = None) -> None:
         self.path = self._file = str(path)
         self.piped = is_stream(self.path)
-        name = Path(self.path.lower())
-        self._packed = name.suffix == ".gz"
-        self.kind = _KINDS.get(name.with_suffix("").suffix if self._packed else name.suffix, "text")
-        with self._reading():
+        self.kind = _KINDS.get(suffix_of(path), "text")
+        with _file_errors(self.path, "read"):
             if self.piped:
                 self._spool = _spool(self.path)
                 self._file = self._spool.name
             with open(self._file, "rb") as file:
-                self._packed = self._packed or file.read(2) == b"\x1f\x8b"
+                self._packed = file.read(2) == b"\x1f\x8b"
             if self.piped and self.kind == "text":
                 with self._open() as file:
-                    self.kind = _detect(file.readline(), column)
+                    line = file.readline().strip()
+                looks_like_json = line.startswith(b"{") and line.endswith(b"}")
+                self.kind = "jsonl" if looks_like_json else "text" if column is None else "csv"
 
     def where(self, number: int) -> str:
         """A row as messages name it: `FILE: line 3`, or `FILE: row 3` where rows are not lines (both from 1)."""
@@ -61,7 +74,7 @@ class Table:
 
     def __iter__(self) -> Iterator[tuple[int, Record | str]]:
         blank = 0
-        with self._reading():
+        with _file_errors(self.path, "read"):
             for number, row in getattr(self, f"_read_{self.kind}")():
                 if row is None:
                     blank = blank or number
@@ -69,18 +82,6 @@ class Table:
                     raise InputError(f"{self.where(blank)}: expected a row, but got an empty line")
                 else:
                     yield number, row
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Errors of the system that name the file."""
-        try:
-            yield
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(f"{self.path}: expected a complete gzip file, but got: {error}") from None
-        except FileNotFoundError:
-            raise InputError(f"{self.path}: no such file") from None
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot read it: {error.strerror or error}") from None
 
     def _open(self) -> IO[bytes]:
         return cast("IO[bytes]", gzip.open(self._file, "rb") if self._packed else open(self._file, "rb"))
@@ -148,7 +149,9 @@ class Table:
     _read_tsv = _read_csv
 
     def _read_arrow(self) -> Iterator[tuple[int, Record]]:
-        pyarrow = find_pyarrow(self.path)
+        import pyarrow
+        import pyarrow.parquet
+
         with self._open() as file:
             try:
                 if self.kind == "parquet":
@@ -178,28 +181,8 @@ def _spool(path: str) -> Any:
     return spool
 
 
-def _detect(line: bytes, column: str | None) -> str:
-    """The format of a pipe, from its first line and a column that it must have."""
-    start = line.removeprefix(b"\xef\xbb\xbf").strip()
-    if start.startswith(b"{") and start.endswith(b"}"):
-        return "jsonl"
-    if column is None:
-        return "text"
-    return "json" if start.startswith(b"[") else "tsv" if b"\t" in start else "csv"
-
-
 def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)[:40]
-
-
-def find_pyarrow(path: str) -> ModuleType:
-    """The package that reads and writes Parquet and Arrow files."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError(f"{path}: this format requires the package pyarrow: pip install pyarrow") from None
-    return pyarrow
 
 
 def read_records(path: str | Path) -> Iterator[Record]:
@@ -217,14 +200,24 @@ def read_text(path: str | Path) -> str:
     return (gzip.decompress(data) if str(path).endswith(".gz") else data).decode("utf-8")
 
 
-# --- texts: a column of a table --------------------------------------------------------------------------------------
-
-#: Common names of columns; `text` is read if none of these exists.
+#: Common names of columns; those after the bar are read if there is none of those before.
 _COMMON_COLUMNS = {
-    "predictions": ("prediction", "predictions", "candidate", "candidates", "hypothesis", "output", "generated"),
-    "references": ("reference", "references", "ref", "refs", "target", "gold"),
-    "sources": ("source", "sources", "src", "document", "article"),
+    "predictions": "prediction predictions candidate candidates hypothesis output generated | summary summaries",
+    "references": "reference references ref refs target gold",
+    "sources": "source sources src document documents article articles",
 }
+
+
+def common_columns(argument: str, row: Collection[str]) -> list[str]:
+    """The columns of a row that have a common name of `predictions`, `references` or `sources`.
+
+    >>> common_columns("predictions", ["document", "summary"]), common_columns("predictions", ["summary", "output"])
+    (['summary'], ['output'])
+    """
+    for names in _COMMON_COLUMNS.get(argument, "").split("|"):
+        if found := [name for name in names.split() if name in row]:
+            return found
+    return []
 
 
 class Texts:
@@ -263,7 +256,7 @@ class Texts:
         return (text for (text,) in self.groups(lists=False))
 
     def _find_column(self, number: int, row: Record) -> str:
-        common = [name for name in _COMMON_COLUMNS.get(self.argument, ()) if name in row] or ["text"] * ("text" in row)
+        common = common_columns(self.argument, row) or ["text"] * ("text" in row)
         if self.column is None and len(common) == 1:
             return common[0]
         expected = f"{self.option} to choose a column" if self.column is None else f"a column {self.column!r}"
@@ -290,9 +283,6 @@ class Texts:
         return rows, digest.hexdigest()
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
 def is_stream(path: str | Path) -> bool:
     """Whether it is standard input or output, a pipe or a device, which are read once and written directly."""
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
@@ -311,38 +301,27 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-@contextmanager
-def _writing(path: str | Path) -> Iterator[None]:
-    """Errors of the system that name the file."""
-    try:
-        yield
-    except BrokenPipeError:  # the reader wants no more
-        raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot write it: {error.strerror or error}") from None
-
-
 def check_output(path: str | Path, suffixes: Sequence[str] = ()) -> Path:
     """The file to write (`-` is standard output), with symbolic links resolved; an error if it cannot be written.
 
     If there are `suffixes`, the name must end in one of them, also followed by `.gz`, or have none.
     """
-    if not str(path) or "\0" in str(path):
-        raise InputError(f"expected the name of a file to write, but got {str(path)!r}")
-    target, problem = Path(os.path.realpath(path)), None
-    suffix = Path(Path(path).name.removesuffix(".gz")).suffix.lower()
-    with _writing(path):
-        if suffixes and suffix and suffix not in suffixes:
-            problem = f"expected a name that ends in {' or '.join(suffixes)}"
-        elif is_stream(path):
-            return Path(path)
-        elif target.is_dir():
-            problem = "expected a file, but it is a folder"
-        elif not os.access(target.parent, os.W_OK):
-            problem = f"there is no folder {target.parent} to write to"
-    if problem is not None:
-        raise InputError(f"{path}: cannot write it: {problem}")
+    suffix = suffix_of(path)
+    if suffixes and suffix and suffix not in suffixes:
+        raise InputError(f"{path}: cannot write it: expected a name that ends in {' or '.join(suffixes)}")
+    if is_stream(path):
+        return Path(path)
+    target = Path(os.path.realpath(path))
+    if os.path.isdir(target):
+        raise InputError(f"{path}: cannot write it: expected a file, but it is a folder")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"{path}: cannot write it: there is no folder {target.parent} to write to")
     return target
+
+
+def suffix_of(path: str | Path) -> str:
+    """The suffix that names the format, in lower case: `.csv` of `a.CSV.gz`."""
+    return Path(str(path).lower().removesuffix(".gz")).suffix
 
 
 def write_file(path: str | Path, content: bytes | str) -> None:
@@ -350,7 +329,7 @@ def write_file(path: str | Path, content: bytes | str) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     data = gzip.compress(data, mtime=0) if str(path).endswith(".gz") else data  # equal contents give equal bytes
     target = check_output(path)
-    with _writing(path):
+    with _file_errors(path, "write"):
         if is_stream(path):
             with _open_stream(path) as file:
                 _write_all(file, data)
@@ -364,6 +343,12 @@ def write_file(path: str | Path, content: bytes | str) -> None:
             _move(part, target)
         finally:
             part.unlink(missing_ok=True)
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those it is in."""
+    with _file_errors(path, "write"):
+        Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def _move(part: Path, target: Path) -> None:
@@ -393,7 +378,7 @@ class ResumableFile(AbstractContextManager[Any]):
         """Open the file for this run; returns the state after the last complete section, None at the beginning."""
         self._run = dict(run)
         saved: Any = {"run": {}, "bytes": 0, "state": None}
-        with _writing(self.partial):
+        with _file_errors(self.partial, "write"):
             if self._unfinished:
                 saved = json.loads(self._sidecar.read_text(encoding="utf-8"))
             for name, before in saved["run"].items():
@@ -413,7 +398,7 @@ class ResumableFile(AbstractContextManager[Any]):
         """Add a section, with the state after it; both are on disk when this returns."""
         assert self._file is not None
         data = text.encode("utf-8")
-        with _writing(self.target if self._streamed else self.partial):
+        with _file_errors(self.target if self._streamed else self.partial, "write"):
             # Concatenated gzip members are a gzip file.
             _write_all(self._file, gzip.compress(data, mtime=0) if self.target.suffix == ".gz" else data)
             if not self._streamed:
@@ -427,7 +412,7 @@ class ResumableFile(AbstractContextManager[Any]):
     def finish(self) -> None:
         """All sections are complete: move the file to its place."""
         if not self._streamed:
-            with _writing(self.target):
+            with _file_errors(self.target, "write"):
                 _move(self.partial, self.target)
                 self._sidecar.unlink()
             self._unfinished = False
@@ -442,8 +427,6 @@ class ResumableFile(AbstractContextManager[Any]):
             elif not self._streamed:
                 self.partial.unlink(missing_ok=True)
 
-
-# --- for people ------------------------------------------------------------------------------------------------------
 
 # Also line separators, and marks that change the direction of what follows.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

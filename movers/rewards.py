@@ -54,6 +54,12 @@ def _text(reward: str, argument: str, row: int, value: object) -> str:
     return check_text(reward, argument, str(row), value)
 
 
+def _texts(reward: str, completions: Sequence[object]) -> list[str]:
+    if isinstance(completions, str):
+        raise InputError(f"{reward}: completions: expected a list of texts, but got one str")
+    return [_text(reward, "completions", row, value) for row, value in enumerate(completions)]
+
+
 def _column(reward: str, column: str, columns: Mapping[str, object], count: int) -> list[list[str]]:
     """The references (or sources) of each row: none where the row has None, nothing or blank texts alone."""
     if column not in columns:
@@ -204,9 +210,7 @@ class Reward:
 
     def __call__(self, *, completions: Sequence[object], **columns: object) -> list[float | None]:
         """One reward per completion (a text, or messages whose last one counts), with the columns of the dataset."""
-        if isinstance(completions, str):
-            raise InputError(f"{self.__name__}: completions: expected a list of texts, but got one str")
-        texts = [_text(self.__name__, "completions", row, value) for row, value in enumerate(completions)]
+        texts = _texts(self.__name__, completions)
         groups = {kind: _column(self.__name__, column, columns, len(texts)) for kind, column in self._columns.items()}
         rewards: list[float | None] = [None] * len(texts)
         rows: dict[int, Row] = {}
@@ -319,9 +323,7 @@ class EmbeddingReward:
         """One reward per completion; None where the row has no reference. `completion_ids` save tokenizing."""
         if self._tokenizer is None:
             raise InputError(f"{self.__name__}: tokenizer: expected one for texts, but got None")
-        if isinstance(completions, str):
-            raise InputError(f"{self.__name__}: completions: expected a list of texts, but got one str")
-        texts = [_text(self.__name__, "completions", row, value) for row, value in enumerate(completions)]
+        texts = _texts(self.__name__, completions)
         groups = _column(self.__name__, self._column, columns, len(texts))
         pairs = [(row, reference) for row, group in enumerate(groups) if _has_words(texts[row]) for reference in group]
         rewards: list[float | None] = [self.lower if group else None for group in groups]
@@ -374,9 +376,6 @@ def self_critical_loss(log_probs: Tensor, mask: Tensor, reward: Rewards, baselin
     >>> round(float(self_critical_loss(log_probs, mask, [0.9, 0.1], [0.4, 0.1])), 4)  # −0.5 · log 0.25 / 2 rows
     0.3466
     """
-    if log_probs.ndim != 2 or mask.shape != log_probs.shape:
-        got = f"{tuple(log_probs.shape)} and {tuple(mask.shape)}"
-        raise InputError(f"self_critical_loss: log_probs, mask: expected two tensors of shape (B, T), but got {got}")
     advantage = _constants(baseline, log_probs) - _constants(reward, log_probs)
     counted = torch.isfinite(advantage)
     products = torch.where(counted, advantage, 0.0) * _masked_sums(log_probs, mask)
@@ -390,8 +389,6 @@ def likelihood_loss(log_probs: Tensor, mask: Tensor) -> Tensor:
 
 def mixed_loss(reward_loss: Tensor, likelihood: Tensor, weight: float) -> Tensor:
     """`weight` · L_RL + (1 − `weight`) · L_MLE: γ ≥ .97 in Clark et al. 2019 (Eq. 8), λ = .3 in Jin & Gildea 2022."""
-    if not 0 <= weight <= 1:
-        raise InputError(f"mixed_loss: weight: expected a number from 0 to 1, but got {weight!r}")
     return weight * reward_loss + (1 - weight) * likelihood
 
 

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
+from movers.errors import InputError, install_hint
+from movers.scorer import Scorer
+
 try:
     from torchmetrics import Metric
-except ImportError as error:
-    raise ImportError(
-        f"movers.torchmetrics needs torchmetrics: pip install 'movers[torchmetrics]' ({error})"
-    ) from error
-
-from movers.errors import InputError
-from movers.scorer import Scorer
+except ImportError:
+    raise ImportError(f"movers.torchmetrics needs torchmetrics: {install_hint('torchmetrics')}") from None
 
 __all__ = ["TransportScore"]
 

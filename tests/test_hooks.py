@@ -75,8 +75,6 @@ def test_logits_are_decoded_by_their_best_token(tokenizer: Any) -> None:
     states = np.zeros((3, 4, 5))  # of the encoder; they follow
     for predictions in (logits, (logits, states), (chosen, states), torch.tensor(logits)):
         assert means(hook(prediction(predictions, labels))) == expected
-    with pytest.warns(UserWarning, match="logits are not numbers"):
-        hook(prediction(np.full((1, 3, 9), np.nan), np.array([[5, 6, 7]])))
 
 
 def test_metrics_with_parts_add_them(tokenizer: Any) -> None:
@@ -120,7 +118,7 @@ def test_each_evaluation_writes_a_report_of_its_best_and_worst_rows(tokenizer: A
     assert text.count("<h2>Rows to look at</h2>") == 2 and "Evaluation 2: 3 rows" in text
     assert all(line in text for line in TEXTS)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="compute_metrics: report_dir: cannot make this folder"):
+    with pytest.raises(InputError, match="file: cannot write it: File exists"):
         compute_metrics(tokenizer, ["wms"], report_dir=tmp_path / "file")
 
 
@@ -134,11 +132,8 @@ def test_a_batch_that_fails_leaves_nothing_behind(tokenizer: Any) -> None:
     assert means(values) == {"wms": movers.wms(TEXTS, OTHERS)["score"]}
 
 
-def test_ids_of_another_tokenizer_are_an_error(tokenizer: Any) -> None:
+def test_values_that_are_no_ids_are_an_error(tokenizer: Any) -> None:
     hook = compute_metrics(tokenizer, ["wms"])
-    for others in (np.array([[5, len(tokenizer)], [7, 8]]), np.array([[5, 2**40], [7, 8]])):
-        with pytest.raises(InputError, match="expected the tokenizer that made the labels, but they have the id"):
-            hook(prediction(np.array([[5, 6], [7, 8]]), others))
     # many models have more outputs than tokens
     assert hook(prediction(np.array([[5, 6, len(tokenizer) + 3]]), np.array([[5, 6]])))["wms"] == 1.0
     for wrong in (np.array([[1.5, 2.0]]), np.array([["a", "b"]])):

@@ -65,9 +65,6 @@ def error(path: str, column: str | None = None, argument: str = "predictions") -
     return str(caught.value).replace(path, "FILE")
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("kind", ["jsonl", "ndjson", "json", "csv", "tsv", "parquet", "arrow", "feather"])
 def test_a_column_is_read_as_it_is_written_again_and_again(write: Write, kind: str, suffix: str) -> None:
@@ -76,12 +73,6 @@ def test_a_column_is_read_as_it_is_written_again_and_again(write: Write, kind: s
     file = Texts(write(f"t.{kind}{suffix}", content(form, texts)), "predictions", "text")
     assert list(file) == list(file) == texts
     assert file.survey()[0] == len(texts)
-
-
-def test_unquoted_cells_are_texts_too(write: Write) -> None:
-    texts = [text for text in LITERAL if text]
-    path = write("t.csv", "id,text\n" + "".join(f"1,{text}\n" for text in [*texts, ""]))
-    assert list(Texts(path, "predictions")) == [*texts, ""]
 
 
 @pytest.mark.parametrize("name", ["t.txt", "t.txt.gz", "t", "t.de"])
@@ -112,11 +103,9 @@ def test_rows_have_the_numbers_that_an_editor_shows(write: Write) -> None:
         (b"one\ntwo\n", None, "text"),
         (gzip.compress(b"one\ntwo\n"), None, "text"),
         (b'{"prediction": "one"}\n{"prediction": "two"}\n', None, "jsonl"),
-        (b'["one",\n "two"]', "text", "json"),
         (b'"id","t"\n1,one\n2,two\n', "t", "csv"),
-        (b"id\tt\n1\tone\n2\ttwo\n", "t", "tsv"),
     ],
-    ids=["text", "gz", "jsonl", "json", "csv", "tsv"],
+    ids=["text", "gz", "jsonl", "csv"],
 )
 def test_a_pipe_is_read_as_often_as_a_file(tmp_path: Path, data: bytes, column: str | None, kind: str) -> None:
     pipe = tmp_path / "pipe"
@@ -129,27 +118,12 @@ def test_a_pipe_is_read_as_often_as_a_file(tmp_path: Path, data: bytes, column: 
     assert list(file) == list(file) == ["one", "two"]
 
 
-def test_standard_input_is_read_once_and_serves_two_columns(run_python: Callable[..., str], write: Write) -> None:
-    path = write("t.jsonl", '{"prediction": "a", "reference": "b"}\n{"prediction": "c", "reference": "d"}\n')
-    code = f"""if True:
-        import os, sys
-        os.dup2(os.open({path!r}, os.O_RDONLY), 0)
-        from movers.io import Table, Texts
-        table = Table("-")
-        print(*zip(*(Texts(table, argument) for argument in ("predictions", "references"))), table.where(1))
-        print([name for name in ("numpy", "pyarrow", "tqdm") if name in sys.modules])
-    """
-    assert run_python(code) == "('a', 'b') ('c', 'd') -: line 1\n[]"
-
-
-# --- columns ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_only_column_with_a_common_name_is_read(write: Write) -> None:
-    path = write("t.csv", "id,candidate,reference,text\n1,a,b,c\n")
-    found = [list(Texts(path, argument)) for argument in ("predictions", "references", "sources")]
-    assert found == [["a"], ["b"], ["c"]]
-    assert list(Texts(path, "references", "id")) == ["1"]
+    for columns in ("id,candidate,reference,text", "id,output,gold,document", "summary,prediction,refs,articles"):
+        path = write("t.csv", f"{columns}\n0,a,b,c\n")
+        assert [list(Texts(path, name)) for name in ("predictions", "references", "sources")] == [["a"], ["b"], ["c"]]
+    assert list(Texts(path, "references", "summary")) == ["0"]
+    assert list(Texts(write("t.csv", "article,summary\na,b\n"), "predictions")) == ["b"]
 
 
 def test_a_column_that_cannot_be_chosen_is_an_error_that_lists_the_columns(write: Write) -> None:
@@ -167,22 +141,12 @@ def test_a_column_that_cannot_be_chosen_is_an_error_that_lists_the_columns(write
     assert "one text per line, so --prediction-column is useless" in error(write("t.txt", "a\n"), "text")
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("value", ["null", "5", "true", "[]", '["a", "b"]', "{}"])
 def test_a_value_that_is_no_text_is_an_error_with_row_and_column(write: Write, value: str) -> None:
     path = write("t.jsonl", '{"text": "a"}\n' * 3000 + f'{{"text": {value}}}\n')
     assert error(path) == f"predictions: FILE: line 3001: column 'text': expected a text, but got {value}"
     rows = ", ".join(['{"text": "a"}'] * 10 + [f'{{"text": {value}}}'])
     assert error(write("t.json", f"[{rows}]")).startswith("predictions: FILE: row 11: column 'text': expected a text")
-
-
-@pytest.mark.parametrize("values", [[1, 2], ["a", None], [1.5, 2.0]])
-def test_a_typed_column_is_not_turned_into_texts(tmp_path: Path, values: list[object]) -> None:
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(pyarrow.table({"text": values}), tmp_path / "t.parquet")
-    assert "column 'text': expected a text, but got " in error(str(tmp_path / "t.parquet"))
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -228,7 +192,7 @@ def test_another_encoding_is_an_error(write: Write, name: str, encoding: str) ->
 def test_a_damaged_archive_is_an_error(write: Write, tmp_path: Path) -> None:
     whole = Path(write("t.txt.gz", "some text\n" * 1000)).read_bytes()
     middle = whole[:20] + bytes(10) + whole[30:]
-    for name, data in (("cut.txt.gz", whole[:-12]), ("plain.txt.gz", b"no archive at all"), ("bits.txt.gz", middle)):
+    for name, data in (("cut.txt.gz", whole[:-12]), ("bits.txt.gz", middle)):
         (tmp_path / name).write_bytes(data)
         assert "FILE: expected a complete gzip file, but got: " in error(str(tmp_path / name))
     (tmp_path / "renamed.txt").write_bytes(whole)
@@ -239,9 +203,6 @@ def test_a_file_that_cannot_be_opened_is_an_error(write: Write, tmp_path: Path) 
     assert error(str(tmp_path / "none.txt")) == "FILE: no such file"
     assert error(str(tmp_path)) == "FILE: cannot read it: Is a directory"
     assert error(f"{write('t.txt', 'a')}/t.txt") == "FILE: cannot read it: Not a directory"
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def listed(folder: Path) -> list[str]:
@@ -259,17 +220,6 @@ def test_a_file_is_written_as_text_bytes_or_compressed(tmp_path: Path) -> None:
     assert listed(tmp_path) == ["t.bin", "t.gz", "t.txt"]
 
 
-def test_an_interrupt_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    write_file(tmp_path / "t.txt", "old")
-    monkeypatch.setattr(os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_file(tmp_path / "t.txt", "new" * 100_000)
-    assert (tmp_path / "t.txt").read_text() == "old" and listed(tmp_path) == ["t.txt"]
-
-
 def test_a_full_disk_leaves_the_old_file_and_names_it(small_disk: Path) -> None:
     (small_disk / "t.txt").write_text("old")
     with pytest.raises(InputError, match=r"t\.txt: cannot write it: No space left on device"):
@@ -283,29 +233,6 @@ def test_standard_output_is_written_in_order_even_if_it_is_a_file(tmp_path: Path
     with (tmp_path / "out").open("w") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "a\nb\nc\n"
-
-
-# --- resuming --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["t.txt", "t.txt.gz"])
-def test_a_run_continues_after_its_last_whole_section(tmp_path: Path, name: str) -> None:
-    partial = tmp_path / f"{name}.partial"
-    with ResumableFile(tmp_path / name, resume=False) as first:
-        assert first.begin({"input": "x"}) is None
-        first.append("one\n", {"rows": 1})
-        first.append("two\n", {"rows": 2})
-    with partial.open("ab") as torn:
-        torn.write(b"thr")
-    with pytest.raises(InputError, match=r"\.partial is an unfinished run: continue it with --resume"):
-        ResumableFile(tmp_path / name, resume=False)
-    with pytest.raises(InputError, match=r"cannot resume: expected the same input \(x\), but got y"):
-        ResumableFile(tmp_path / name, resume=True).begin({"input": "y"})
-    with ResumableFile(tmp_path / name, resume=True) as second:
-        assert second.begin({"input": "x"}) == {"rows": 2}
-        second.append("three\n", {"rows": 3})
-        second.finish()
-    assert read_text(tmp_path / name) == "one\ntwo\nthree\n" and listed(tmp_path) == [name]
 
 
 def test_a_full_disk_keeps_the_whole_sections(small_disk: Path) -> None:

@@ -219,8 +219,6 @@ def test_mistakes_are_named(call: Callable[[], object], message: str) -> None:
         call()
 
 
-# --- the model's own embeddings ---------------------------------------------------------------------------------------
-
 ALIGNMENTS = ["hungarian", "emd", "greedy"]
 
 
@@ -300,8 +298,6 @@ def test_texts_need_a_tokenizer(model: transformers.PreTrainedModel) -> None:
         embedding_reward(model)(completions=["a"], reference=["b"])
 
 
-# --- losses -----------------------------------------------------------------------------------------------------------
-
 REWARDS, BASELINES = [0.9, 0.2, 0.5, 0.1], [0.4, 0.6, 0.5, 0.3]
 
 
@@ -359,12 +355,8 @@ def test_likelihood_is_the_cross_entropy_summed_over_tokens_and_mixing_is_linear
         float(summed) / 4, rel=1e-6
     )
     assert float(mixed_loss(torch.tensor(2.0), torch.tensor(10.0), 0.3)) == pytest.approx(0.3 * 2 + 0.7 * 10)
-    with pytest.raises(InputError, match="weight: expected a number from 0 to 1, but got 1.5"):
-        mixed_loss(torch.tensor(2.0), torch.tensor(10.0), 1.5)
 
 
 def test_shapes_are_checked() -> None:
-    with pytest.raises(InputError, match=r"log_probs, mask: expected two tensors of shape \(B, T\)"):
-        self_critical_loss(torch.zeros(2, 3), torch.ones(2, 4), [0, 0], [0, 0])
     with pytest.raises(InputError, match=r"reward, baseline: expected one number per row, 2, but got \(3,\)"):
         self_critical_loss(torch.zeros(2, 3), torch.ones(2, 3), [0, 0, 0], [0, 0])

@@ -28,8 +28,8 @@ _REPEATED = (
     "The storm hit the village. Villagers cleared it.",
 )
 _SUMMARY = (
-    "The ferry to Hallen has stopped because of cracks in its engine mount. The ferry to Hallen has stopped. "
-    "The orchestra opened its season."
+    "The ferry to Hallen has stopped because of cracks in its engine mount. About six hundred people commute on it. "
+    "The ferry to Hallen has stopped. The orchestra opened its season."
 )
 
 

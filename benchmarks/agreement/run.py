@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import movers
-from movers.agreement import agreement_table, compare_correlations
+from movers.agreement import agreement_table
 from movers.agreement.coefficients import Scores, stack
 from movers.agreement.judged import JudgedSet, read_judged
 from movers.agreement.lexical import rouge
@@ -39,13 +39,12 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
     label, column_scores = row.call.label, scored[written(row.call)]
     humans = {name: texts.human(name) for name in table.humans}
     numbers: dict[str, dict[str, Any]] = {}
-    documents = texts.labels("doc") if table.level == "summary" else None
+    labels = None if table.level == "segment" else texts.labels("doc" if table.level == "summary" else "system")
     for line in agreement_table(
         {label: column_scores.scores},
         humans,
         level=table.level,
-        documents=documents,
-        systems=texts.labels("system") if table.level == "system" else None,
+        labels=labels,
         groups=texts.labels(table.group) if table.group else None,
     ):
         column = line["human"] if table.group is None else line["group"]
@@ -53,7 +52,7 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
             value, low, high = (line[table.coefficient + suffix] for suffix in ("", "_low", "_high"))
             numbers[column] = {"value": value, "low": low, "high": high, "n": line["texts"]}
             if table.ranked:
-                numbers[column] = pairs_ranked_right(column_scores.scores, humans[line["human"]], documents or [])
+                numbers[column] = pairs_ranked_right(column_scores.scores, humans[line["human"]], labels or [])
     for column, groups in table.means.items():
         values = [numbers[name]["value"] for name in groups]
         mean = None if None in values else sum(values) / len(values)
@@ -62,12 +61,13 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
         if other is None or other == label:
             continue
         other_scores = scored[written(next(each.call for each in table.rows if each.call.label == other))].scores
-        human = humans[table.humans[0]]
-        test = compare_correlations(column_scores.scores, other_scores, human, table.coefficient, n_resamples=1)
-        if (p := test["williams_p"]) is not None:
+        human = {table.humans[0]: humans[table.humans[0]]}
+        both = {label: column_scores.scores, other: other_scores}
+        test, compared = agreement_table(both, human, tested=table.coefficient, n_resamples=1)
+        for p in test["williams_p"].values():
             if kind == "better than":  # one-sided, as for an improvement
-                p = p / 2 if test["williams_t"] > 0 else 1 - p / 2
-            numbers[f"{kind} {other}"] = {"value": p, "n": test["n"]}
+                p = p / 2 if test[table.coefficient] > compared[table.coefficient] else 1 - p / 2
+            numbers[f"{kind} {other}"] = {"value": p, "n": min(test["n"], compared["n"])}
     signature = column_scores.signature
     if len(column_scores.signatures) > 1:  # IDF tables for each group; signatures differ in nothing else
         signature = " ".join(dict.fromkeys(re.sub(r"idf:[^|]*", "idf:groups", one) for one in column_scores.signatures))
@@ -91,9 +91,10 @@ def pairs_ranked_right(scores: Scores, human: Scores, documents: Sequence[str]) 
 
 
 def is_done(columns: Mapping[str, Figure], table: Table, row: Row, data: str) -> bool:
-    """Whether there are this row's figures on this very file."""
+    """Whether there are this row's figures by this version on this very file."""
     return set(table.columns) <= set(columns) and all(
-        (figure["metric"], figure["data"]) == (written(row.call), data) for figure in columns.values()
+        (figure["metric"], figure["data"], figure["version"]) == (written(row.call), data, VERSION)
+        for figure in columns.values()
     )
 
 

@@ -1,10 +1,9 @@
 """Correlation with human judgements, with confidence intervals and significance tests.
 
-``scores`` are a metric's scores of some texts, ``human`` are human scores of the same texts, in the same order; None
-(or NaN) marks a missing value. There are three levels: ``segment`` correlates all texts; ``summary`` correlates within
-each document (over the texts that different systems wrote for it) and averages over documents, except those in which
-either side is constant; ``system`` averages each system's scores first and correlates systems. The *unit* of a level is
-what the bootstrap resamples and the permutation test exchanges: texts, documents or systems.
+There are three levels: ``segment`` correlates all texts; ``summary`` correlates within each document (over the texts
+that different systems wrote for it) and averages over documents, except those in which either side is constant;
+``system`` averages each system's scores first and correlates systems. The *unit* of a level is what the bootstrap
+resamples and the permutation test exchanges: texts, documents or systems.
 
 References
 ----------
@@ -17,17 +16,9 @@ Holm, A simple sequentially rejective multiple test procedure, 1979.
 
 from __future__ import annotations
 
-from movers.agreement.coefficients import (
-    COEFFICIENTS,
-    LEVELS,
-    agreement_table,
-    compare_correlations,
-    correlate,
-    correlation,
-    williams_test,
-)
+from movers.agreement.coefficients import COEFFICIENTS, LEVELS, agreement_table, correlation, williams_test
 from movers.agreement.scoring import compare_texts
 from movers.agreement.systems import compare_systems, groups_of, holm
 
-__all__ = ["COEFFICIENTS", "LEVELS", "agreement_table", "compare_correlations", "compare_systems", "compare_texts",
-           "correlate", "correlation", "groups_of", "holm", "williams_test"]  # fmt: skip
+__all__ = ["COEFFICIENTS", "LEVELS", "agreement_table", "compare_systems", "compare_texts", "correlation", "groups_of",
+           "holm", "williams_test"]  # fmt: skip

@@ -1,11 +1,12 @@
 """Human-judged texts: one row per text, read from files, filtered by conditions.
 
-A row has ``candidate`` (the judged text), ``references`` (a list of texts, empty if it was judged against ``source``),
-``scores`` (name → number, or null if there is none; a name whose values are all texts, such as corrections, is
-ignored), and optionally ``id``, ``system`` (which system wrote it), ``source`` (its source text), ``doc`` (groups texts
-at summary level), ``lp`` (language pair), ``split``, or anything else. Files are JSON Lines, JSON, Parquet, or CSV and
-TSV with columns ``scores.<name>``, a column ``references`` with a JSON list or a plain text, and empty cells for null.
-``benchmarks/agreement/convert.py`` converts published datasets into this format.
+A row has a ``prediction``, ``references`` (one text or a list; none if it was judged against its ``source``), and human
+scores: numbers in the column ``human`` or ``score`` or in columns that the caller names, or an object ``scores`` of
+names and numbers (columns ``scores.<name>`` in CSV). Texts go by other common names too, such as ``candidate`` or
+``document``. A missing score is null or an empty cell; a score whose values are all texts, such as corrections, is
+ignored. Further fields, such as ``id``, ``system`` (which system wrote it), ``doc`` (groups texts at summary level),
+``lp`` (language pair) and ``split``, are kept. Files are JSON Lines, JSON, Parquet, or CSV and TSV, where several
+references are a JSON list. ``benchmarks/agreement/convert.py`` converts published datasets into this format.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,10 +21,20 @@ from pathlib import Path
 from typing import TypeGuard
 
 from movers.errors import InputError
-from movers.io import Table
+from movers.io import Table, common_columns
 
 Record = Mapping[str, object]
 LocatedRecord = tuple[str, Record]  # a row, and its location for error messages
+
+
+def unusable(problem: str) -> InputError:
+    """An error that shows what judged texts look like, and then what is wrong with these."""
+    return InputError(
+        "expected a file of judged texts like this one (CSV, or the same fields as JSON lines):\n"
+        "prediction,reference,human\n"
+        "A cat sat.,The cat sat.,4\n"
+        f"but {problem}"
+    )
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ class JudgedText:
     @property
     def sources(self) -> tuple[str, ...]:
         """The source text, or several."""
-        source = self.fields.get("source")
+        names = common_columns("sources", self.fields)
+        source = self.fields[names[0]] if names else None
         return tuple(part for part in (source if isinstance(source, list) else [source]) if isinstance(part, str))
 
 
@@ -52,20 +63,21 @@ class JudgedSet:
     texts: tuple[JudgedText, ...]
 
     @classmethod
-    def from_rows(cls, name: str, rows: Iterable[LocatedRecord]) -> JudgedSet:
-        """Validate rows, each with its location for error messages."""
+    def from_rows(cls, name: str, rows: Iterable[LocatedRecord], human: Sequence[str] = ()) -> JudgedSet:
+        """Validate rows, each with its location for error messages; ``human`` names columns of scores."""
         located = list(rows)
         if not located:
-            raise InputError(f"{name}: expected at least one judged text, but got none")
-        kinds: dict[str, set[type]] = {}
-        for where, row in located:
-            scores = row.get("scores")
-            if not isinstance(scores, Mapping):
-                raise InputError(f"{where}: scores: expected an object of names and numbers, but got {scores!r:.60}")
-            for key, value in scores.items():
-                kinds.setdefault(key, set()).add(type(value))
-        texts = {key for key, types in kinds.items() if str in types <= {str, type(None)}}
-        return cls(name, tuple(_judged_text(number, where, row, texts) for number, (where, row) in enumerate(located)))
+            raise unusable(f"{name} has no rows")
+        scores = [_scores(row, human or ("human", "score")) for _, row in located]
+        numeric = {key for cells in scores for key, cell in cells.items() if _number(cell) is not None}
+        if not numeric:
+            where, row = located[0]
+            raise unusable(f"{where} has the fields {', '.join(row)}; --human names the column of human scores")
+        texts = []
+        for number, ((where, row), cells) in enumerate(zip(located, scores, strict=True)):
+            judged = {key: _score(cell, f"{where}: {key}") for key, cell in cells.items() if key in numeric}
+            texts.append(_judged_text(number, where, row, judged))
+        return cls(name, tuple(texts))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -117,15 +129,16 @@ class JudgedSet:
 def _meets(value: object, operator: str, bound: str) -> bool:
     if operator in ("=", "!="):
         return (_as_label(value) == bound) == (operator == "=")
-    number, limit = _number(str(value)), _number(bound)
+    number, limit = _number(value), _number(bound)
     return number is not None and limit is not None and (number >= limit if operator == ">=" else number <= limit)
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _number(value: object) -> float | None:
+    """A finite number, which may be written as text; None for anything else."""
+    with suppress(TypeError, ValueError, OverflowError):
+        number = float(value)  # type: ignore[arg-type]
+        return number if math.isfinite(number) else None
+    return None
 
 
 def _as_label(value: object) -> str:
@@ -136,20 +149,46 @@ def _as_label(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _judged_text(number: int, where: str, row: Record, ignored: set[str]) -> JudgedText:
-    """A validated row, without the scores that are ``ignored``."""
-    candidate, references, scores = row.get("candidate"), row.get("references") or [], row["scores"]
-    assert isinstance(scores, Mapping)
+def _scores(row: Record, names: Sequence[str]) -> dict[str, object]:
+    """The human scores of a row, not validated."""
+    scores = row.get("scores")
+    cells = dict(scores) if isinstance(scores, Mapping) else {}
+    cells |= {name.removeprefix("scores."): row[name] for name in row if name.startswith("scores.")}
+    return cells or {name: row[name] for name in names if name in row}
+
+
+def _score(cell: object, where: str) -> float | None:
+    if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    if (number := _number(cell)) is None:
+        raise InputError(f"{where}: expected a finite number or nothing, but got {cell!r:.60}")
+    return number
+
+
+def _judged_text(number: int, where: str, row: Record, scores: Mapping[str, float | None]) -> JudgedText:
+    candidates, references = (common_columns(argument, row) for argument in ("predictions", "references"))
+    if len(candidates) != 1 or len(references) > 1:
+        raise unusable(f"{where} has the fields {', '.join(row)}")
+    candidate, texts = row[candidates[0]], row[references[0]] if references else None
     if not _is_text(candidate):
-        raise InputError(f"{where}: candidate: expected a text, but got {candidate!r:.60}")
-    if not isinstance(references, list | tuple) or not all(map(_is_text, references)):
-        raise InputError(f"{where}: references: expected a list of texts, but got {references!r:.60}")
+        raise InputError(f"{where}: {candidates[0]}: expected a text, but got {candidate!r:.60}")
+    if isinstance(texts, str) and texts.startswith("["):
+        with suppress(ValueError):  # a list in a cell, or a text that begins with a bracket
+            texts = json.loads(texts)
+    texts = [texts] if isinstance(texts, str) and texts else texts or []
+    if not isinstance(texts, list | tuple) or not all(map(_is_text, texts)):
+        raise InputError(f"{where}: {references[0]}: expected a text or a list of texts, but got {texts!r:.60}")
+    used = {"id", "scores", *candidates, *references}
     return JudgedText(
         id=str(number if row.get("id") is None else row["id"]),
         candidate=candidate,
-        references=tuple(references),
-        scores={name: _score(scores[name], f"{where}: scores[{name!r}]") for name in scores if name not in ignored},
-        fields={key: value for key, value in row.items() if key not in ("id", "candidate", "references", "scores")},
+        references=tuple(texts),
+        scores=scores,
+        fields={
+            key: None if value == "" else value
+            for key, value in row.items()
+            if key not in used and not key.startswith("scores.")
+        },
     )
 
 
@@ -158,61 +197,22 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _score(value: object, where: str) -> float | None:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
-        raise InputError(f"{where}: expected a finite number or null, but got {value!r:.60}")
-    return float(value)
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
 def read_judged(
-    source: str | Path, *, split: str | None = None, where: Sequence[str] = (), references: Sequence[str] = ()
+    source: str | Path, *, where: Sequence[str] = (), references: Sequence[str] = (), human: Sequence[str] = ()
 ) -> JudgedSet:
-    """Read those judged texts from a file (``-``: standard input) that meet ``where`` and whose ``split`` is this one.
+    """Read those judged texts from a file (``-``: standard input) that meet the conditions ``where``.
 
-    ``references`` are further references for every text, such as a model essay.
+    ``references`` are further references for every text, such as a model essay; ``human`` names columns of scores.
     """
-    judged = JudgedSet.from_rows(Path(source).name.split(".")[0], _read_records(str(source)))
-    conditions = [*where, *([f"split={split}"] if split else [])]
-    judged = judged.where(*conditions) if conditions else judged
+    judged = JudgedSet.from_rows(Path(source).name.split(".")[0], _read_records(str(source)), human)
+    judged = judged.where(*where) if where else judged
     texts = (replace(text, references=(*text.references, *references)) for text in judged.texts)
     return JudgedSet(judged.name, tuple(texts))
 
 
 def _read_records(path: str) -> Iterator[LocatedRecord]:
-    table = Table(path, "candidate")
+    table = Table(path, "prediction")
     for number, row in table:
-        where = table.where(number)
-        if isinstance(row, str) or "candidate" not in row:
-            got = "a text" if isinstance(row, str) else f"the fields {', '.join(row)}"
-            raise InputError(f"{where}: expected a row with candidate, references and scores, but got {got}")
-        yield where, _from_cells(row, where) if table.kind in ("csv", "tsv") else row
-
-
-def _from_cells(cells: Record, where: str) -> Record:
-    """Convert a CSV row."""
-    scores: dict[str, float | None] = {}
-    row: dict[str, object] = {"scores": scores}
-    for name, cell in ((name, str(cell)) for name, cell in cells.items()):
-        if name.startswith("scores."):
-            number = scores[name.removeprefix("scores.")] = _number(cell)
-            if number is None and cell:
-                raise InputError(f"{where}: {name}: expected a number or an empty cell, but got {cell!r:.60}")
-        elif name == "references":
-            row[name] = _reference_cell(cell)
-        else:
-            row[name] = cell if cell or name == "candidate" else None
-    if not scores:
-        raise InputError(f"{where}: expected at least one column scores.<name>, but got {', '.join(cells)}")
-    return row
-
-
-def _reference_cell(cell: str) -> list[object]:
-    if cell.startswith("["):
-        with suppress(ValueError):  # a text that begins with a bracket
-            return json.loads(cell)
-    return [cell] if cell else []
+        if isinstance(row, str):
+            raise unusable(f"{table.where(number)} is a text without columns")
+        yield table.where(number), row

@@ -1,4 +1,4 @@
-"""ROUGE, BLEU and chrF for comparison, computed by rouge-score and sacreBLEU (extra ``benchmarks``).
+"""ROUGE, BLEU and chrF for comparison, computed by rouge-score and sacreBLEU (extra ``lexical``).
 
 Like the other metrics, they are functions of predictions and references that return ``score``, ``scores`` and
 ``signature``.
@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Literal, get_args
 
-from movers.errors import InputError
+from movers.errors import InputError, install_hint
 from movers.inputs import check_choice, check_options, check_pairs
 
 References = Sequence[str] | Sequence[Sequence[str]]
@@ -22,8 +22,9 @@ Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 def _package(metric: str, module: str) -> Any:
     try:
         return import_module(module)
-    except ImportError as error:
-        raise InputError(f"{metric}: expected the extra `benchmarks` to be installed, but got: {error}") from error
+    except ImportError:
+        package = module.partition(".")[0].replace("_", "-")
+        raise InputError(f"{metric} needs the package {package}: {install_hint('lexical')}") from None
 
 
 def _result(scores: list[float], signature: str) -> dict[str, object]:

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from movers.agreement.coefficients import (
-    COEFFICIENT_TITLES,
-    Coefficient,
-    Floats,
-    Outcome,
-    Scores,
-    coefficient_of,
-    stack,
-)
-from movers.errors import InputError
-from movers.io import write_file
+from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Outcome, Scores, coefficients_of, stack
+from movers.errors import InputError, install_hint
+from movers.io import make_folder, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,20 +23,17 @@ _BAD, _GOOD = "#D55E00", "#0072B2"  # of Okabe and Ito's colour-blind-safe palet
 
 
 def _panels(count: int, width: float, height: float, title: str) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels, at most four per row; surplus panels are hidden."""
+    """A figure with panels side by side."""
     try:
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(f"plots: expected the package matplotlib (extra `plots`), but got: {error}") from error
-    rows = math.ceil(count / 4)
-    columns = math.ceil(count / rows)
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for place, axis in enumerate(axes):
-        axis.set_visible(place < count)
+    except ImportError:
+        raise InputError(f"plots need the package matplotlib: {install_hint('plots')}") from None
+    figure = Figure(figsize=(width * count, height), layout="constrained")
+    axes = figure.subplots(1, count, squeeze=False)[0].tolist()
+    for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, fontsize=11)
-    return figure, axes[:count]
+    return figure, axes
 
 
 def plot_score_distributions(
@@ -64,7 +53,11 @@ def plot_score_distributions(
         parts = [(f"≤ {low:.3g}", shown[judged <= low]), (f"≥ {high:.3g}", shown[judged >= high])]
         bad, good = reversed(parts) if lower_is_better else parts
         for place, (colour, (_, values)) in enumerate(((_BAD, bad), (_GOOD, good))):
-            _draw_distribution(axis, place, values, colour)
+            scatter = np.random.default_rng(0).uniform(-0.12, 0.12, size=len(values))
+            axis.scatter(place + scatter, values, s=4, color=colour, alpha=0.3, linewidths=0)
+            if len(values) > 2 and np.ptp(values) > 0:
+                violin: Any = axis.violinplot([values], [place], widths=0.85, showmedians=True, showextrema=False)
+                violin["bodies"][0].set(facecolor=colour, alpha=0.35)
         labels = [f"{word}: {bound}\nn = {len(values)}" for word, (bound, values) in (("bad", bad), ("good", good))]
         axis.set_xticks([0, 1], labels, fontsize=9)
         axis.set_xlim(-0.6, 1.6)
@@ -72,20 +65,6 @@ def plot_score_distributions(
     figure.supxlabel(f"texts by {human_name}: worst (bad) and best (good) quarter", fontsize=10)
     figure.supylabel("metric score", fontsize=10)
     return figure
-
-
-def _draw_distribution(axis: Axes, place: int, values: Floats, colour: str) -> None:
-    """A violin plot with quartiles and, below it, the individual texts."""
-    if not len(values):
-        return
-    scatter = np.random.default_rng(0).uniform(-0.12, 0.12, size=len(values))
-    axis.scatter(place + scatter, values, s=4, color=colour, alpha=min(0.5, 60 / len(values)), linewidths=0)
-    if len(values) > 2 and values.min() < values.max():
-        bodies: Any = axis.violinplot([values], [place], widths=0.85, showextrema=False)["bodies"]
-        bodies[0].set(facecolor=colour, alpha=0.35)
-    quarter, median, three_quarters = np.quantile(values, [0.25, 0.5, 0.75])
-    axis.vlines(place, quarter, three_quarters, color="black", linewidth=4)
-    axis.scatter([place], [median], s=14, color="white", edgecolor="black", zorder=3)
 
 
 def plot_metric_correlations(
@@ -99,7 +78,7 @@ def plot_metric_correlations(
     names = [human_name, *metrics]
     columns = stack({human_name: human, **metrics})
     columns = columns[:, ~np.isnan(columns).any(axis=0)]
-    matrix = np.array([[coefficient_of(x, y, coefficient) for y in columns] for x in columns])
+    matrix = np.array([coefficients_of(columns, np.broadcast_to(x, columns.shape), coefficient) for x in columns])
     size = 1.8 + 0.62 * len(names)
     figure, (axis,) = _panels(1, size + 0.6, size, title)
     from matplotlib.patches import Rectangle
@@ -165,13 +144,6 @@ def save_plots(
         safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
         paths += [write_figure(figure, Path(folder) / f"{kind}_{safe}.png") for kind, figure in figures.items()]
     return paths
-
-
-def make_folder(folder: str | Path) -> None:
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"plots: {folder}: cannot make this folder: {error.strerror}") from None
 
 
 def write_figure(figure: Figure, path: Path, dpi: int = 150) -> Path:

@@ -104,9 +104,6 @@ def _score_part(
     return results
 
 
-# --- systems ---------------------------------------------------------------------------------------------------------
-
-
 def compare_texts(
     systems: Mapping[str, Sequence[str]],
     calls: Sequence[MetricCall],
@@ -121,20 +118,18 @@ def compare_texts(
     ``systems`` maps names to n texts each. ``references`` and ``sources`` are n texts, or n lists of texts. Returns the
     rows of :func:`compare_systems` by metric, each also with ``metric`` and ``signature``.
     """
-    if len(systems) < 2:
-        raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
     compare_systems(dict.fromkeys(systems, [0.0]), **resampling)  # fail before scoring
-    arguments = {name: texts for name, texts in (("references", references), ("sources", sources)) if texts is not None}
+    compared = {name: texts for name, texts in (("references", references), ("sources", sources)) if texts is not None}
     for call in calls:
-        if (needed := compared_with(call.name)) not in arguments:
+        if (needed := compared_with(call.name)) not in compared:
             raise InputError(f"compare: {call.label}: expected {needed} to compare with, but got none")
     judged: list[JudgedText] = []  # of all systems together, so that references are encoded once
     for name, outputs in systems.items():
-        checked = {key: check_pairs(f"compare: {name}", outputs, texts, key) for key, texts in arguments.items()}
+        groups = {key: check_pairs(f"compare: {name}", outputs, texts, key)[1] for key, texts in compared.items()}
         for row, text in enumerate(outputs):
-            groups = {key: columns[1][row] for key, columns in checked.items()}
-            fields = {"source": groups.get("sources", [])}
-            judged.append(JudgedText(f"{name}:{row}", text, tuple(groups.get("references", ())), {}, fields))
+            others = {key: column[row] for key, column in groups.items()}
+            fields = {"source": others.get("sources", [])}
+            judged.append(JudgedText(f"{name}:{row}", text, tuple(others.get("references", ())), {}, fields))
     n = len(judged) // len(systems)
     try:
         scored = score_judged(JudgedSet("compare", tuple(judged)), calls, progress=progress)

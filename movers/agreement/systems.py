@@ -7,17 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from movers.agreement.coefficients import (
-    Floats,
-    Outcome,
-    Scores,
-    check_resampling,
-    exchanges,
-    probability,
-    stack,
-    with_interval,
-)
+from movers.agreement import coefficients
+from movers.agreement.coefficients import Floats, Outcome, Scores, check_resampling, probability, with_interval
 from movers.errors import InputError
+from movers.inputs import check_positive
 
 
 def compare_systems(
@@ -33,28 +26,29 @@ def compare_systems(
 
     ``systems`` maps two or more names to scores of the same n texts. Returns one flat dict of JSON values per pair: the
     names ``a`` and ``b``; ``n``; ``mean_a``, ``mean_b``, ``difference``, each also with ``_low`` and ``_high``;
-    ``bootstrap_p``, ``randomization_p`` (both two-sided) and ``randomization_exact``; ``holm_p``, the larger of the two
-    p-values after Holm's correction for the number of pairs; ``better``, the system with the higher mean if
-    ``holm_p`` < ``alpha``, otherwise None; ``group_a`` and ``group_b`` as in :func:`groups_of`.
+    ``bootstrap_p`` and ``randomization_p`` (two-sided); ``holm_p``, the larger of the two after Holm's correction for
+    the number of pairs; ``better``, the system with the higher mean if ``holm_p`` < ``alpha``, otherwise None;
+    ``group_a`` and ``group_b`` as in :func:`groups_of`.
 
     The bootstrap replicates :math:`d^*` of the difference, centred on 0 instead of the observed :math:`d`, estimate its
     distribution under the null hypothesis, so :math:`p = (1 + \#\{|d^* - d| \ge |d|\}) / (1 + B)`. (sacreBLEU centres
     :math:`|d^*|` and counts its upper tail, so its bootstrap p-value is about half of this one.) Approximate
-    randomization exchanges the two systems' scores of random texts, or tries all 2ⁿ exchanges if they are no more than
-    ``n_exchanges`` (the p-value is exact). By default there are as many trials as in sacreBLEU, 1,000 and 10,000, or
-    100 per pair of systems if that is more, so that the smallest p-value is small after the correction too.
+    randomization exchanges the two systems' scores of random texts. By default there are as many trials as in
+    sacreBLEU, 1,000 and 10,000, or 100 per pair of systems if that is more, so that the smallest p-value is small after
+    the correction too.
 
     >>> [row] = compare_systems({"a": [0.9, 0.8, 0.7, 0.95], "b": [0.5, 0.6, 0.65, 0.5]})
-    >>> round(row["difference"], 3), row["bootstrap_p"] < 0.01, row["randomization_p"], row["holm_p"], row["better"]
-    (0.275, True, 0.125, 0.125, None)
+    >>> round(row["difference"], 3), row["bootstrap_p"] < 0.01, round(row["randomization_p"], 2), row["better"]
+    (0.275, True, 0.12, None)
     """
     if len(systems) < 2:
         raise InputError(f"compare: expected at least two systems, but got {len(systems)}")
     pairs = list(combinations(range(len(systems)), 2))
     n_resamples = max(1000, 100 * len(pairs)) if n_resamples is None else n_resamples
     n_exchanges = max(10_000, 100 * len(pairs)) if n_exchanges is None else n_exchanges
-    check_resampling(n_resamples, seed, n_exchanges, confidence=confidence, alpha=alpha)
-    scores, names = stack(systems, complete=True), list(systems)
+    check_resampling(n_resamples, seed, confidence=confidence, alpha=alpha)
+    check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
+    scores, names = coefficients.stack(systems), list(systems)
     n = scores.shape[1]
     if not n:
         raise InputError("compare: expected at least one score per system, but got none")
@@ -62,22 +56,18 @@ def compare_systems(
     first, second = np.array(pairs).T
     differences = scores[first] - scores[second]  # (pairs, texts)
     resampled = resampled_means(scores, n_resamples, np.random.default_rng(seed))  # (systems, resamples)
-    exact = 2**n <= n_exchanges
-    signs = exchanges(n, n_exchanges, np.random.default_rng(seed), exact)
-    exchanged = np.concatenate([(1.0 - 2.0 * block) @ differences.T / n for block in signs])  # (exchanges, pairs)
+    blocks = coefficients.exchanges(n, n_exchanges, np.random.default_rng(seed))
+    exchanged = np.concatenate([(1.0 - 2.0 * block) @ differences.T / n for block in blocks])  # (exchanges, pairs)
     rows: list[Outcome] = []
     for place, (a, b) in enumerate(pairs):
         difference = float(differences[place].mean())
         row: Outcome = {"a": names[a], "b": names[b], "n": n}
-        for name, value, replicates in (
-            ("mean_a", float(means[a]), resampled[a]),
-            ("mean_b", float(means[b]), resampled[b]),
-            ("difference", difference, resampled[a] - resampled[b]),
-        ):
-            row |= with_interval(name, value, replicates, confidence)
+        row |= with_interval("mean_a", float(means[a]), resampled[a], confidence)
+        row |= with_interval("mean_b", float(means[b]), resampled[b], confidence)
+        row |= with_interval("difference", difference, resampled[a] - resampled[b], confidence)
         row["bootstrap_p"] = probability(resampled[a] - resampled[b] - difference, difference)
-        row["randomization_p"] = probability(exchanged[:, place], difference, exact)
-        rows.append(row | {"randomization_exact": exact})
+        row["randomization_p"] = probability(exchanged[:, place], difference)
+        rows.append(row)
     corrected = holm([max(row["bootstrap_p"], row["randomization_p"]) for row in rows])
     for row, p in zip(rows, corrected, strict=True):
         higher = row["a"] if row["difference"] > 0 else row["b"]
@@ -88,12 +78,22 @@ def compare_systems(
     return [row | {"group_a": groups[row["a"]], "group_b": groups[row["b"]], **settings} for row in rows]
 
 
-def resampled_means(scores: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Means (systems, n_resamples) over texts drawn with replacement, the same texts for all systems."""
-    n = scores.shape[1]
-    block = max(1, 2_000_000 // n)  # bounds the memory
-    sizes = [min(block, n_resamples - start) for start in range(0, n_resamples, block)]
-    return np.hstack([scores @ rng.multinomial(n, np.full(n, 1 / n), size=size).T / n for size in sizes])
+def resampled_means(scores: Floats, n_resamples: int, rng: np.random.Generator, counts: Floats | None = None) -> Floats:
+    """Means (systems, n_resamples) over texts drawn with replacement, the same texts for all systems.
+
+    ``counts`` say how many texts have each of the scores, by default one.
+    """
+    counts = np.ones(scores.shape[1]) if counts is None else counts
+    n, size = int(counts.sum()), max(1, coefficients.BLOCK // len(counts))
+    sizes = [min(size, n_resamples - start) for start in range(0, n_resamples, size)]
+    return np.hstack([scores @ rng.multinomial(n, counts / n, size=size).T / n for size in sizes])
+
+
+def mean_interval(scores: Floats, counts: Floats | None = None) -> tuple[float, float]:
+    """The 95 % interval of a mean over texts (percentile bootstrap of 1,000 resamples, always the same)."""
+    means = resampled_means(scores[None], 1000, np.random.default_rng(0), counts)
+    low, high = np.quantile(means, [0.025, 0.975]).tolist()
+    return low, high
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

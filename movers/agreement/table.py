@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from movers.agreement.coefficients import COEFFICIENT_TITLES, Outcome, few_systems
+from movers.agreement.coefficients import COEFFICIENT_TITLES, Outcome
 from movers.io import align_table, csv_row
 
 Format = Literal["text", "markdown", "csv", "json"]
@@ -41,7 +41,7 @@ def render_comparison(rows: Sequence[Outcome], format: Format = "text") -> str:
     pairs = [
         {"metric": row["metric"], "A": row["a"], "B": row["b"], "A − B": _shown(row, "difference", write)}
         | {"p (bootstrap)": f"{row['bootstrap_p']:.4f}"}
-        | {"p (randomization)": f"{row['randomization_p']:.4f}" + " (exact)" * row["randomization_exact"]}
+        | {"p (randomization)": f"{row['randomization_p']:.4f}"}
         | {"p (Holm)": f"{row['holm_p']:.4f}", "better": row["better"] or "–"}
         for row in rows
     ]
@@ -108,15 +108,11 @@ def _notes(rows: Sequence[Outcome]) -> list[str]:
         f"Level: {level}{' (n counts systems)' * (level == 'system')}. Intervals: {first['confidence']:.0%}, "
         f"bootstrap over {units} ({first['n_resamples']} resamples, seed {first['seed']})."
     ]
-    if warning := few_systems(level, min(row["units"] for row in rows)):
-        notes.append(f"Warning: {warning}.")
     if any(row["permutation_p"] for row in rows):
         notes.append(
             f"Better than: higher {COEFFICIENT_TITLES[first['tested']]}, p < {first['alpha']:g} in the paired "
             "permutation test and, where it applies, Williams' test (two-sided, uncorrected)."
         )
-    if count := first.get("skipped_reference_texts"):
-        notes.append(f"Skipped everywhere (references that were judged themselves: {count}).")
     skipped: dict[str, list[str]] = {}
     for row in rows:
         counts = [f"{what}: {row[reason]}" for reason, what in _SKIPPED.items() if row[reason]]

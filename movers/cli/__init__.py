@@ -19,18 +19,19 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    A user error (`InputError`) is printed as one line on standard error, with exit code 2; if MOVERS_DEBUG is set, it
-    is raised with its traceback. Any other exception is a bug and is not caught.
+    A user error (`InputError`) is printed on standard error, with exit code 2. Any other exception is a bug.
     """
     parser = argparse.ArgumentParser(
         prog="movers",
         description="Text-generation metrics based on embeddings and optimal transport.",
-        epilog="`movers COMMAND --help` describes a command; `movers metrics` lists the metrics.",
+        epilog="Start with `movers demo`; `movers COMMAND --help` describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"movers {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (score, pairwise, explain, agreement, basics):
         module.add_parser(commands)
+    for command in commands.choices.values():
+        command.formatter_class = argparse.RawDescriptionHelpFormatter  # examples on lines of their own
     # If POT is imported as a whole, it imports every tensor library it finds; this process needs none of them.
     for library in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{library}", "1")
@@ -42,8 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(end="", flush=True)
             return 0
     except InputError as error:
-        if os.environ.get("MOVERS_DEBUG"):
-            raise
         print(f"movers: error: {printable(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader closed the pipe: `movers … | head`

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from movers.errors import InputError, RowError
 from movers.io import Table, Texts, is_stream, printable
-from movers.registry import parse_metric, parse_options, split_metrics
+from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
 if TYPE_CHECKING:
     from movers.scorer import Row
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-METRIC_HELP = "NAME or NAME[key=value,…]; separate several with commas"
+LEXICAL = ("rouge", "bleu", "chrf")  # of other packages, for comparison
+METRIC_HELP = f"one of {', '.join(METRICS)}; options follow in brackets, as in wms[stopwords=none]"
+SEVERAL_HELP = f"{METRIC_HELP}; separate several with commas"
 PICTURES = (".html", ".svg", ".png", ".json")
 
 
@@ -26,64 +28,59 @@ def say(text: str, file: TextIO | None = None) -> None:
     print(printable(text), file=file)
 
 
-# --- metrics ---------------------------------------------------------------------------------------------------------
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of a metric."""
-    parser.add_argument("-m", "--model", help="encoder, short for --set model=…")
-    description = "option of every metric; repeatable; an option in brackets wins"
-    parser.add_argument("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help=description)
+    add = parser.add_argument_group("options of the metrics (`movers options METRIC` lists all)").add_argument
+    add("-m", "--model", help="encoder: a Hub id, a folder or a file of word vectors")
+    add("--lang", metavar="CODE", help="language of the texts, such as de (default: en)")
+    add("--device", help="where the encoder runs: cpu, cuda, mps (default: auto)")
+    add("--batch-size", type=int, metavar="N", help="texts per forward pass of the encoder")
+    any_option = "any option of the metrics; repeatable; options in brackets after a metric's name win"
+    add("-s", "--set", action="append", default=[], metavar="KEY=VALUE", help=any_option)
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, object]:
     """The options that `add_options` declares, as keyword arguments of a metric."""
-    options = parse_options(arguments.set)
-    return options if arguments.model is None else {**options, "model": arguments.model}
+    flags = {name: getattr(arguments, name) for name in ("model", "lang", "device", "batch_size")}
+    return parse_options(arguments.set) | {name: value for name, value in flags.items() if value is not None}
 
 
 def choose_metrics(
-    text: str, shared: Mapping[str, object] | None = None, others: Iterable[str] = ()
+    text: str, shared: Mapping[str, object], lexical: bool = False
 ) -> dict[str, tuple[str, dict[str, object]]]:
     """Parse metrics from the command line and validate their options: metric as typed → name, options.
 
-    `shared` are options of all metrics (those in brackets win), `others` further names that are valid.
+    `shared` are options of all metrics but the `lexical` ones, if those are allowed; options in brackets win.
 
-    >>> choose_metrics("wms,rouge[variant=rouge1]", {"stopwords": None}, others=["rouge"])
+    >>> choose_metrics("wms,rouge[variant=rouge1]", {"stopwords": None}, lexical=True)
     {'wms': ('wms', {'stopwords': None}), 'rouge[variant=rouge1]': ('rouge', {'variant': 'rouge1'})}
     """
     metrics = {}
     labels = split_metrics(text)
     for label in labels:
         name, _, inner = label.partition("[")
-        if name in others:
+        if name in LEXICAL:
+            if not lexical:
+                raise InputError(f"{name} is for comparison: use it in `movers correlate` or `movers compare`")
             metrics[label] = name, parse_options(split_metrics(inner.removesuffix("]")))
         else:
             spec, options = parse_metric(label)
-            metrics[label] = spec.name, {**(shared or {}), **options}
+            metrics[label] = spec.name, {**shared, **options}
             spec.parse(metrics[label][1])
     if not labels or len(metrics) < len(labels):
         raise InputError(f"metric: expected different metrics, but got {text!r}")
     return metrics
 
 
-# --- files of texts --------------------------------------------------------------------------------------------------
-
-
 def add_compared_texts(parser: argparse.ArgumentParser) -> None:
     """Files of references or sources, and the columns to read."""
     for flags, description in (
-        (["-r", "--references"], "reference texts; pass several files for several references per row"),
-        (["--sources"], "source documents, for reference-free metrics"),
+        (["-r", "--references"], "reference texts; several files give several references per row"),
+        (["--sources"], "source documents, for reference_free_summary_quality"),
     ):
         parser.add_argument(*flags, nargs="+", action="extend", default=[], metavar="FILE", help=description)
-    add_columns(parser)
-
-
-def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Columns of files of texts."""
     for name in ("prediction", "reference", "source"):
-        description = f"column of the {name}s (default: found by common names such as {name!r})"
+        description = f"column of the {name}s (default: the one with a common name, such as {name!r})"
         parser.add_argument(f"--{name}-column", metavar="NAME", help=description)
 
 

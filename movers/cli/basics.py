@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from movers.cli.arguments import PICTURES, Subparsers, add_options, check_other_file, options_of, say
-from movers.errors import InputError
-from movers.io import Texts, align_table, check_output, progress_bar
+from movers.cli.arguments import METRIC_HELP, PICTURES, Subparsers, add_options, check_other_file, options_of, say
+from movers.errors import InputError, install_hint
+from movers.io import Texts, align_table, check_output
 from movers.registry import METRICS, find_metric, parse_metric, parse_value, split_metrics
 
 
@@ -27,18 +27,18 @@ def add_parser(commands: Subparsers) -> None:
 
     parser = commands.add_parser(
         "baseline",
-        help="compute the mean score of unrelated texts, for rescaling",
+        help="compute the mean score of unrelated texts of your own, for rescaling",
         description="Score random pairs of texts from a corpus. The resulting file rescales scores: rescale=FILE.",
-        epilog="example: movers baseline --metric wms --corpus articles.txt -o wms.json; "
-        "movers score wms -p predictions.txt -r references.txt -s rescale=wms.json",
+        epilog="example:\n  movers baseline --metric wms --corpus articles.txt -o wms.json\n"
+        "  movers score wms -p predictions.txt -r references.txt -s rescale=wms.json",
     )
-    parser.add_argument("--metric", default="bertscore_emd", help="NAME or NAME[key=value,…] (default: bertscore_emd)")
+    parser.add_argument("--metric", default="bertscore_emd", help=f"{METRIC_HELP} (default: bertscore_emd)")
     parser.add_argument("--corpus", required=True, metavar="FILE", help="texts like those to be scored")
     parser.add_argument("--corpus-column", metavar="NAME", help="column of the corpus file (default: text)")
-    add_options(parser)
     parser.add_argument("--pairs", type=int, default=10_000, help="number of random pairs (default: 10000)")
     parser.add_argument("--seed", type=int, default=13, help="random seed (default: 13)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the baseline to FILE instead of printing it")
+    add_options(parser)
     parser.set_defaults(run=baseline)
 
     text = "score six candidates of a bundled example with every metric, and show one alignment"
@@ -46,7 +46,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="draw the alignment: .html, .svg or .png")
     parser.set_defaults(run=demo)
 
-    text = "serve a web page to try the metrics, with an API endpoint per metric (requires gradio)"
+    text = "serve a web page to try the metrics, with an API endpoint per metric (extra `demo`)"
     parser = commands.add_parser("serve", help=text, description=text)
     parser.add_argument("--metrics", metavar="NAME,…", help=f"default: all of {', '.join(METRICS)}")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine)")
@@ -107,26 +107,24 @@ def demo(arguments: argparse.Namespace) -> None:
     """Print the scores of all metrics and an alignment, and draw it on request."""
     if arguments.output is not None:
         check_output(arguments.output, PICTURES)
-    from movers import explain
+    from movers import explain, score_many
 
     texts = example()
     names, predictions = zip(*((item["name"], item["text"]) for item in texts["candidates"]), strict=True)
     print(f"Reference:\n  {texts['reference']}\n")
     for name, text in zip(names, predictions, strict=True):
         print(f"{name}:\n  {text}")
-    columns = []
-    for metric in progress_bar(desc="scoring", unit=" metrics", iterable=list(METRICS.values()), delay=0):
-        from_source = metric.compared_with == "sources"
-        compared = [texts["document" if from_source else "reference"]] * len(predictions)
-        options = {} if from_source else {"rescale": True}
-        columns.append(metric.function(predictions, compared, progress=False, **options)["scores"])
+    metrics = [
+        (name, {"rescale": True} if spec.compared_with == "references" else {}) for name, spec in METRICS.items()
+    ]
+    compared = {f"{name}s": [texts[name]] * len(predictions) for name in ("reference", "document")}
+    results = score_many(metrics, predictions, compared["references"], sources=compared["documents"])
     print("\nScores in percent, rescaled: 100 for a text equal to the reference, around 0 for unrelated texts.")
     print("The last column, reference_free_summary_quality, compares with the source document (0 to 100).")
-    scores = zip(*columns, strict=True)
-    rows = [[name, *(f"{100 * score:.0f}" for score in row)] for name, row in zip(names, scores, strict=True)]
+    columns = [names, *([f"{100 * score:.0f}" for score in result["scores"]] for result in results.values())]
     short = {"bertscore_hungarian": "bertscore_hung.", "reference_free_summary_quality": "ref.-free"}
     heading = ["candidate", *(short.get(name, name) for name in METRICS)]
-    print("\n".join(align_table(heading, rows, range(1, len(heading)))))
+    print("\n".join(align_table(heading, list(zip(*columns, strict=True)), range(1, len(heading)))))
     print(f"\nSentence alignment of sms for '{names[1]}':")
     print(explain("sms", predictions[1], texts["reference"]))
     if arguments.output is not None:
@@ -140,14 +138,11 @@ def serve(arguments: argparse.Namespace) -> None:
     try:
         from movers.serve import all_metrics_page, launch
     except ImportError:
-        raise InputError("serve: the page requires the package gradio: pip install 'gradio>=6'") from None
+        raise InputError(f"serve: the page needs the package gradio: {install_hint('demo')}") from None
     try:
         launch(all_metrics_page(names or None), server_name=arguments.host, server_port=arguments.port)
     except (OSError, OverflowError, UnicodeError) as error:  # in use, or not an address of this machine
         raise InputError(f"serve: cannot listen on {arguments.host}:{arguments.port}: {error}") from None
-
-
-# --- training ---------------------------------------------------------------------------------------------------------
 
 
 class _TrainingParser(argparse.ArgumentParser):

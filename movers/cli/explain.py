@@ -5,33 +5,47 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from movers.cli.arguments import PICTURES, InputFiles, Subparsers, add_columns, add_options, options_of, say
+from movers.cli.arguments import (
+    METRIC_HELP,
+    PICTURES,
+    InputFiles,
+    Subparsers,
+    add_compared_texts,
+    add_options,
+    options_of,
+    say,
+)
 from movers.errors import InputError
 from movers.io import check_output, write_file
-from movers.registry import METRICS, MetricSpec, parse_metric
+from movers.registry import MetricSpec, parse_metric
 
 
 def add_parser(commands: Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "explain",
-        usage="movers explain METRIC (--prediction TEXT (--reference | --source) TEXT … | --file FILE) [options]",
-        help="show the alignment of a pair, or write a report on a file",
-        description="Score a prediction and show its alignment, or score a file and write a report.",
-        epilog="Without -o the largest flows are printed. With --file (.jsonl, .json, .csv, .tsv or .parquet with "
-        "columns of predictions and of references or sources), -o report.html receives the distribution of scores, the "
-        "ten best and worst rows with their alignments, and the rows that were empty, truncated or unfiltered.",
+        usage="movers explain METRIC --prediction TEXT (--reference TEXT … | --source TEXT …) [-o FILE] [options]\n"
+        "       movers explain METRIC --file FILE [-r FILE … | --sources FILE …] -o report.html [options]",
+        help="show which words were matched: for one pair, or as a report on a file",
+        description="Show the alignment of one prediction: which words were matched, and at what cost. Or score a\n"
+        "file and write a report: the distribution of scores, the ten best and worst rows with\n"
+        "their alignments, and the rows that were empty, truncated or unfiltered.",
+        epilog="examples:\n"
+        "  movers explain swms --prediction 'Snow is sold.' --reference 'A man sells snow.' -o why.html\n"
+        "  movers explain swms --file predictions.txt -r references.txt -o report.html",
     )
     add = parser.add_argument
-    add("metric", metavar="METRIC", help=f"NAME or NAME[key=value,…]. Metrics: {', '.join(METRICS)}")
+    add("metric", metavar="METRIC", help=METRIC_HELP)
     add("--prediction", metavar="TEXT", help="text to score")
     add("--reference", metavar="TEXT", action="append", default=[], help="reference text; repeatable")
     add("--source", metavar="TEXT", action="append", default=[], help="source document; repeatable")
-    add("--file", metavar="FILE", help="file to report on")
-    add_columns(parser)
-    add_options(parser)
-    add("-o", "--output", metavar="FILE", help=".html, .svg, .png or .json; .html for a report")
+    file = "predictions to report on; without -r or --sources, also with a column of references or source documents"
+    add("--file", metavar="FILE", help=file)
+    add_compared_texts(parser)
+    output = "picture of the pair: .html, .svg, .png or .json (default: print the largest flows); or report: .html"
+    add("-o", "--output", metavar="FILE", help=output)
     add("-q", "--quiet", action="store_true", help="no progress bar")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,7 +77,8 @@ def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Names
     if arguments.output is None:
         raise InputError("--file requires -o report.html")
     check_output(arguments.output, (".html",))
-    inputs = InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: [arguments.file]})
+    others = getattr(arguments, spec.compared_with) or [arguments.file]
+    inputs = InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: others})
     from movers.pictures import report
 
     options.setdefault("progress", False if arguments.quiet else None)

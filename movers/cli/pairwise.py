@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import io
-from pathlib import Path
 
-from movers.cli.arguments import Subparsers, add_options, check_other_file, options_of, say
+from movers.cli.arguments import METRIC_HELP, Subparsers, add_options, check_other_file, options_of, say
 from movers.errors import RowError
-from movers.io import Texts, check_output, write_file
-from movers.registry import METRICS
+from movers.io import Texts, check_output, suffix_of, write_file
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -17,20 +15,20 @@ def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "pairwise",
         usage="movers pairwise METRIC -p FILE [-r FILE] -o FILE [options]",
-        help="score every text against every other",
-        description="Score every text of a file against every text of another, or of the same file, and write the "
-        "matrix: one row per text of -p, one column per text of -r.",
-        epilog="example: movers pairwise moverscore -p sentences.txt -o matrix.npy",
+        help="score every text of a file against every other, as a matrix",
+        description="Score every text of a file against every text of another, or of the same file, and write\n"
+        "the matrix: one row per text of -p, one column per text of -r.",
+        epilog="example:\n  movers pairwise moverscore -p sentences.txt -o matrix.npy",
     )
     add = parser.add_argument
-    add("metric", metavar="METRIC", help=f"NAME or NAME[key=value,…]. Metrics: {', '.join(METRICS)}")
+    add("metric", metavar="METRIC", help=METRIC_HELP)
     add("-p", "--predictions", required=True, metavar="FILE", help="texts, as for `movers score`")
     add("-r", "--references", metavar="FILE", help="texts to compare with (default: those of -p)")
     for name in ("prediction", "reference"):
         add(f"--{name}-column", metavar="NAME", help=f"column of the {name}s")
-    add_options(parser)
     add("-o", "--output", required=True, metavar="FILE", help=".npy (NumPy), .csv or .tsv (also .gz)")
     add("-q", "--quiet", action="store_true", help="no progress bar")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -52,9 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
     except RowError as error:
         raise error.at(files[error.argument].where_row(error.row)) from None
     content = io.BytesIO()
-    suffix = Path(arguments.output.removesuffix(".gz")).suffix.lower()
-    if suffix in (".csv", ".tsv"):
-        np.savetxt(content, matrix, fmt="%.9g", delimiter="," if suffix == ".csv" else "\t")
+    if delimiter := {".csv": ",", ".tsv": "\t"}.get(suffix_of(arguments.output)):
+        np.savetxt(content, matrix, fmt="%.9g", delimiter=delimiter)
     else:
         np.save(content, matrix, allow_pickle=False)
     write_file(arguments.output, content.getvalue())

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from movers.cli.arguments import (
-    METRIC_HELP,
+    SEVERAL_HELP,
     InputFiles,
     Subparsers,
     add_compared_texts,
@@ -25,8 +24,9 @@ from movers.cli.arguments import (
     say,
 )
 from movers.errors import InputError
-from movers.io import ResumableFile, check_output, find_pyarrow, write_file
+from movers.io import ResumableFile, check_output, suffix_of, write_file
 from movers.registry import METRICS
+from movers.threads import chunks
 
 if TYPE_CHECKING:
     from movers.scorer import Example, Scorer
@@ -42,18 +42,16 @@ def add_parser(commands: Subparsers) -> None:
         "score",
         usage="movers score METRIC -p FILE (-r FILE … | --sources FILE …) [options]",
         help="score predictions against references",
-        description="Score predictions against references (or source documents) row by row; print signature and mean.",
-        epilog="Input files: one text per line, or .jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather with a column "
-        "of texts; also .gz; - is standard input. `movers options NAME` lists the options of a metric. "
-        "Example: movers score wms,moverscore -p predictions.txt -r references.txt -o scores.jsonl",
+        description="Score each prediction against its references, or its source document. Prints for each\n"
+        "metric the signature, the mean score and its 95 % interval (bootstrap over rows).",
+        epilog="Files hold one text per line, or are .jsonl, .json, .csv, .tsv, .parquet, .arrow or\n"
+        ".feather with a column of texts; all also .gz; - is standard input.\n\n"
+        "example:\n  movers score wms,moverscore -p predictions.txt -r references.txt -o scores.jsonl",
     )
     add = parser.add_argument
-    add("metric", metavar="METRIC", help=f"{METRIC_HELP}. Metrics: {', '.join(METRICS)}")
+    add("metric", metavar="METRIC", help=SEVERAL_HELP)
     add("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
     add_compared_texts(parser)
-    add_options(parser)
-    add("--threads", type=int, help="threads that compare texts (default: one per available processor)")
-    add("--workers", type=int, help="worker processes per metric, for static vectors (default: 1)")
     formats = ".txt, .csv, .tsv, .jsonl (also .gz)"
     add("-o", "--output", metavar="FILE", help=f"one score per row: {formats}, .json, .parquet, .arrow or .feather")
     resume = f"continue an interrupted run with the same --output ({formats}); the results are identical"
@@ -64,8 +62,11 @@ def add_parser(commands: Subparsers) -> None:
     add("--json", action="store_true", help="print the full result as JSON; a list for several metrics")
     add("--percent", action="store_true", help="print scores from 0 to 100 instead of 0 to 1")
     add("-q", "--quiet", action="store_true", help="no progress bar")
+    add("--threads", type=int, metavar="N", help="threads that compare texts (default: one per processor)")
+    add("--workers", type=int, metavar="N", help="worker processes per metric, for static vectors (default: 1)")
     add("--engine", choices=("local", "ray"), default="local", help="run here (default) or on a Ray cluster")
     add("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
     options = options_of(arguments) | {name: value for name, value in flags.items() if value is not None}
     metrics = choose_metrics(arguments.metric, options)
     output = arguments.output
-    suffix = "" if output is None else Path(output.removesuffix(".gz")).suffix.lower() or ".txt"
+    suffix = "" if output is None else suffix_of(output) or ".txt"
     if arguments.address is not None and arguments.engine != "ray":
         raise InputError("--address requires --engine ray")
     if arguments.resume and (suffix not in _LINES or arguments.json):
@@ -85,8 +86,6 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError("--alignment requires --json or --output with .jsonl or .json")
     if output is not None:
         check_output(output, (*_LINES, *_WHOLE))
-        if suffix in _WHOLE[1:]:
-            find_pyarrow(output)
     lines = ResumableFile(output, arguments.resume) if suffix in _LINES else None
     files = {"predictions": [arguments.predictions]}
     for name, _ in metrics.values():
@@ -136,42 +135,58 @@ def _stream(
     """One example per metric for each row that is not done yet."""
     rows = islice(inputs, done, None)
     if arguments.engine == "ray":
-        from movers.engines import Cluster, score_rows
+        from movers.engines import score_batches
+        from movers.scorer import SECTION
 
-        return score_rows(scorer, rows, Cluster(arguments.address), first_row=done)
+        return score_batches(scorer, chunks(rows, SECTION), arguments.address, first_row=done)
     scorer.forget()  # a text that was encoded in another batch differs in the last digits
     return scorer.stream(rows, total=inputs.rows, first_row=done)
 
 
 @dataclass
 class _Totals:
-    """Running totals of a metric."""
+    """Running totals of a metric; the scores, for the interval, as counts of the same four decimals."""
 
     rows: int = 0
     sum: float = 0.0
+    rounded: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
 
     def add(self, examples: Sequence[Example]) -> None:
         self.rows += len(examples)
-        self.sum = sum((example.score for example in examples if not example.failed), self.sum)
+        scores = [example.score for example in examples if not example.failed]
+        self.sum = sum(scores, self.sum)
+        for score in scores:
+            key = f"{score:.4f}"
+            self.rounded[key] = self.rounded.get(key, 0) + 1
         for name in self.counts:
             self.counts[name] += sum(bool(getattr(example, name.removeprefix("n_"))) for example in examples)
+
+
+def _mean(total: _Totals, percent: bool) -> str:
+    """The mean with its interval, as it is printed."""
+    scored = sum(total.rounded.values())
+    numbers = [total.sum / scored if scored else math.nan]
+    if scored > 1:
+        import numpy as np
+
+        from movers.agreement.systems import mean_interval
+
+        scores, counts = (np.array(list(column), dtype=float) for column in zip(*total.rounded.items(), strict=True))
+        numbers += mean_interval(scores, counts)
+    mean, *interval = (f"{100 * number:.2f}" if percent else f"{number:.4f}" for number in numbers)
+    return mean + " %" * percent + (f" [{', '.join(interval)}]" if interval else "")
 
 
 def _print_means(arguments: argparse.Namespace, scorer: Scorer, totals: Sequence[_Totals]) -> None:
     # If standard output carries the rows, the summary goes to standard error.
     summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout
     for (label, signature), total in zip(scorer.signatures.items(), totals, strict=True):
-        scored = total.rows - total.counts["n_failed"]
-        mean = total.sum / scored if scored else math.nan
-        say(f"{signature} = " + (f"{100 * mean:.2f} %" if arguments.percent else f"{mean:.4f}"), summary)
+        say(f"{signature} = {_mean(total, arguments.percent)}", summary)
         for name, count in total.counts.items():
             if count:
                 prefix = f"{label}: " if len(totals) > 1 else ""
                 say(f"  {prefix}{name}: {count} of {total.rows}", sys.stderr)
-
-
-# --- the output file -------------------------------------------------------------------------------------------------
 
 
 def _record(labels: Sequence[str], index: int, row: Sequence[Example]) -> dict[str, Any]:
@@ -209,7 +224,9 @@ def _write_table(path: str, suffix: str, records: list[dict[str, Any]]) -> None:
     if suffix == ".json":
         write_file(path, json.dumps(records, ensure_ascii=False, indent=1) + "\n")
         return
-    pyarrow = find_pyarrow(path)
+    import pyarrow
+    import pyarrow.parquet
+
     batch = pyarrow.RecordBatch.from_struct_array(pyarrow.array(records))
     sink = pyarrow.BufferOutputStream()
     new = pyarrow.parquet.ParquetWriter if suffix == ".parquet" else pyarrow.ipc.new_file

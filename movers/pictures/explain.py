@@ -50,6 +50,7 @@ COLUMN = 50  # units per side up to which all are listed
 DRAWN = 50  # strongest flows, drawn at first
 LABELS = 10  # strongest flows, labelled at first
 _LISTED = 200  # rows listed per flag
+_Texts = str | Sequence[str] | None
 MARKS = {"supported": "✓", "unsupported": "✗", "repeated": "↻", "covered": "✓", "twice": "×"}
 
 
@@ -236,9 +237,6 @@ def shorten(text: str, width: int) -> str:
     """The beginning of a text, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-_Texts = str | Sequence[str] | None
 
 
 def explain(

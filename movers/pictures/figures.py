@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["draw", "image", "shade"]
 
 INK, SOFT = "#1b1f24", "#6e7781"
-_INKS = {"supported": "#00734d", "unsupported": "#b34700", "repeated": "#8f3d75", "twice": "#b34700"}
+_GREEN, _RED = "#00734d", "#b34700"
+_INKS = {"supported": _GREEN, "covered": _GREEN, "unsupported": _RED, "twice": _RED, "repeated": "#8f3d75"}
+_MARKS = {"mass": "grey: not compared", "cosine": "✓ supported, covered; ✗ unsupported; ↻ repeated"}
 
 
 def draw(explanation: Explanation, picture: Picture) -> Figure:
@@ -39,10 +41,10 @@ def draw(explanation: Explanation, picture: Picture) -> Figure:
         _draw_flows(axis, picture, panel, height)
     for axis, panel in zip(axes[len(picture.panels) :], matrices, strict=True):
         _draw_matrix(axis, picture, panel)
-    numbers = {explanation.title: explanation.score, **explanation.numbers}
-    shown = [f"{name}: {digits(value)}" for name, value in numbers.items() if name != "distance"]
-    figure.suptitle(", ".join(shown), fontsize=11)
-    caption = f"line: width is {picture.panels[0].measure}, number and colour are distance; grey: not compared\n"
+    parts = [f", {name}: {digits(value)}" for name, value in explanation.numbers.items() if name != "distance"]
+    figure.suptitle(f"{explanation.title}: {digits(explanation.score)}{''.join(parts)}", fontsize=11)
+    measure = picture.panels[0].measure
+    caption = f"line: width is {measure}, number and colour are distance; {_MARKS[measure]}\n"
     caption += textwrap.fill(explanation.signature, int(19 * sum(widths)), break_on_hyphens=False)
     figure.supxlabel(caption, fontsize=6, color=SOFT, parse_math=False)
     return figure

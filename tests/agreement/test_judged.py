@@ -1,4 +1,4 @@
-"""Judged sets in our own format: what is read, refused and chosen by conditions."""
+"""Judged sets: what is read from plain columns and from the published format, refused, chosen by conditions."""
 
 from __future__ import annotations
 
@@ -54,14 +54,30 @@ def test_csv_holds_lists_as_json_and_null_as_an_empty_cell(tmp_path):
     assert judged.texts[2].fields == {"lp": None}
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize(("column", "human"), [("human", []), ("score", []), ("fluency", ["fluency"])])
+def test_the_obvious_columns_are_found(tmp_path, kind, column, human):
+    rows = [
+        {"prediction": "Rain.", "reference": "It rains.", "document": "It rained all day.", "note": "x", column: 4},
+        {"prediction": "Snow.", "reference": "[It] snows.", "document": "It snowed.", "note": "y", column: 1.5},
+    ]
+    path = tmp_path / f"set.{kind}"
+    cells = [",".join(map(str, row)) for row in (rows[0], *(row.values() for row in rows))]
+    path.write_text("\n".join(cells if kind == "csv" else map(json.dumps, rows)))
+    judged = read_judged(path, human=human)
+    assert judged.human_names() == [column] and judged.human(column) == [4.0, 1.5]
+    text = judged.texts[1]
+    assert (text.candidate, text.references, text.sources) == ("Snow.", ("[It] snows.",), ("It snowed.",))
+    assert judged.labels("note") == ["x", "y"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"candidate": "\ud800"}, r"candidate: expected a text, but got '\\ud800'"),
-        ({"references": "one text"}, "references: expected a list of texts, but got 'one text'"),
-        ({"scores": [1, 2]}, r"scores: expected an object of names and numbers, but got \[1, 2\]"),
-        ({"scores": {"overall": "high"}}, r"scores\['overall'\]: expected a finite number or null, but got 'high'"),
-        ({"scores": {"overall": float("inf")}}, r"scores\['overall'\]: expected a finite number or null, but got inf"),
+        ({"references": [1]}, r"references: expected a text or a list of texts, but got \[1\]"),
+        ({"scores": {"overall": "high"}}, "overall: expected a finite number or nothing, but got 'high'"),
+        ({"scores": {"overall": float("inf")}}, "overall: expected a finite number or nothing, but got inf"),
     ],
 )
 def test_a_bad_row_is_named_by_file_and_line(tmp_path, change, message):
@@ -73,19 +89,25 @@ def test_a_bad_row_is_named_by_file_and_line(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.jsonl", "", "c: expected at least one judged text, but got none"),
-        ("d.txt", "x", "d.txt: line 1: expected a row with candidate, references and scores, but got a text"),
-        ("e.csv", "candidate,scores.o\nText.,high\n", "e.csv: line 2: scores.o: expected a number .*, but got 'high'"),
+        ("c.jsonl", "", "c has no rows"),
+        ("d.txt", "x", "d.txt: line 1 is a text without columns"),
+        ("e.csv", "prediction,o\nText.,4\n", "e.csv: line 2 has the fields prediction, o; --human names the column"),
+        ("f.csv", "prediction,human\nText.,high\n", "f.csv: line 2 has the fields prediction, human; --human"),
+        ("g.csv", "prediction,output,human\nA.,B.,4\n", "g.csv: line 2 has the fields prediction, output, human"),
     ],
 )
-def test_a_file_that_is_no_judged_set_is_named(tmp_path, name, content, message):
+def test_a_file_that_cannot_be_used_is_named_after_a_good_one(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as caught:
         read_judged(tmp_path / name)
+    first, header, row, problem = str(caught.value).split("\n")
+    assert first.startswith("expected a file of judged texts like this one") and message in problem
+    (tmp_path / "good.csv").write_text(f"{header}\n{row}\n")
+    assert len(read_judged(tmp_path / "good.csv")) == 1
 
 
 def test_conditions_choose_texts_and_references_are_added(tmp_path):
-    path = write_lines(tmp_path / "set.jsonl", [row | {"split": row["id"]} for row in ROWS])
+    path = write_lines(tmp_path / "set.jsonl", ROWS)
     for conditions, names in (
         (["lp=cs-en"], ["one"]),
         (["flag!=true"], ["one"]),
@@ -93,7 +115,7 @@ def test_conditions_choose_texts_and_references_are_added(tmp_path):
         (["year<=2017.5", "lp = cs-en"], ["one"]),
     ):
         assert [text.id for text in read_judged(path, where=conditions).texts] == names
-    (text,) = read_judged(path, split="two", references=["An essay."]).texts
+    (text,) = read_judged(path, where=["year=2018"], references=["An essay."]).texts
     assert (text.id, text.references) == ("two", ("An essay.",))
 
 

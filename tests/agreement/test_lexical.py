@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-pytest.importorskip("rouge_score", reason="rouge-score is in the extra `benchmarks`")
-pytest.importorskip("sacrebleu", reason="sacrebleu is in the extra `benchmarks`")
+pytest.importorskip("rouge_score", reason="rouge-score is in the extra `lexical`")
+pytest.importorskip("sacrebleu", reason="sacrebleu is in the extra `lexical`")
 
 from movers.agreement import lexical  # noqa: E402
 
@@ -28,3 +30,11 @@ def test_equal_texts_score_one_and_results_are_plain_floats(name):
     assert result["scores"] == [pytest.approx(1.0)]
     assert type(result["score"]) is float and type(result["scores"][0]) is float
     assert result["signature"].startswith(name)
+
+
+@pytest.mark.parametrize(("name", "package"), [("rouge", "rouge-score"), ("bleu", "sacrebleu"), ("chrf", "sacrebleu")])
+def test_without_the_package_the_pip_line_is_named(monkeypatch, name, package):
+    monkeypatch.setitem(sys.modules, {"rouge": "rouge_score.rouge_scorer"}.get(name, "sacrebleu.metrics"), None)
+    hint = f"^{name} needs the package {package}: pip install '.\\[lexical\\]' in a checkout of movers$"
+    with pytest.raises(ValueError, match=hint):
+        lexical.LEXICAL_METRICS[name](["a"], ["a"])

@@ -1,4 +1,4 @@
-"""The command line as a process: what it imports, how it ends, what it leaves behind."""
+"""The command line as a process: how it ends, what it leaves behind."""
 
 from __future__ import annotations
 
@@ -13,49 +13,16 @@ from tiny import ROOT
 
 from cli_texts import Files  # isort: skip
 
-HEAVY = {"torch", "transformers", "scipy", "ot", "evaluate", "datasets", "tokenizers", "pandas", "pyarrow", "gradio"}
 
-
-def process(*arguments: str, code: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = ["-c", code] if code is not None else ["-m", "movers"]
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *command, *arguments],
+        [sys.executable, "-m", "movers", *arguments],
         cwd=ROOT,
         env={key: value for key, value in os.environ.items() if not key.startswith("POT_")} | environment,
         capture_output=True,
         text=True,
         timeout=120,
     )
-
-
-def loaded_modules(*arguments: str) -> tuple[int, set[str]]:
-    """Exit code and top-level modules of a process after the command."""
-    code = """if True:
-        import sys
-        from movers.cli import main
-        try:
-            status = main(sys.argv[1:])
-        except SystemExit as stop:
-            status = stop.code
-        print("MODULES", *{name.split(".")[0] for name in sys.modules})
-        sys.exit(status)
-    """
-    done = process(*arguments, code=code)
-    return done.returncode, set(done.stdout.splitlines()[-1].split()[1:])
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["score", "--help"], ["train", "quality", "--help"], ["metrics"]])
-def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
-    status, modules = loaded_modules(*arguments)
-    assert (status or 0) == 0
-    assert not modules & HEAVY
-    assert arguments[0] == "train" or "numpy" not in modules  # its hyperparameters stand beside the training
-
-
-def test_scoring_with_static_vectors_imports_no_torch(files: Files) -> None:
-    status, modules = loaded_modules("score", "wms", *files())
-    assert status == 0
-    assert "numpy" in modules and not modules & {"torch", "transformers", "evaluate", "datasets", "pyarrow"}
 
 
 def test_an_error_is_one_line_and_exit_code_2(files: Files) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -75,6 +76,52 @@ def test_plots_are_written_beside_the_table(run: Run, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_correlated_is_named(failure: Failure, arguments: list[str], message: str) -> None:
     assert re.search(message, failure("correlate", "--data", GRADED, *arguments))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_file_with_the_obvious_columns_is_correlated(run: Run, failure: Failure, tmp_path: Path, kind: str) -> None:
+    rows = [
+        {
+            "summary": row["candidate"],
+            "reference": row["references"][0],
+            "article": row["references"][0],
+            "grade": grade,
+        }
+        for row, grade in zip(ROWS[:21], range(21), strict=True)
+    ]
+    with (tmp_path / f"judged.{kind}").open("w", newline="") as file:
+        if kind == "csv":
+            table = csv.DictWriter(file, rows[0])
+            table.writeheader()
+            table.writerows(rows)
+        else:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    command = [
+        "correlate",
+        "--data",
+        file.name,
+        "--metrics",
+        "wms,reference_free_summary_quality,chrf",
+        "--resamples",
+        10,
+    ]
+    code, out, err = run(*command, "--human", "grade", "--device", "cpu", "--json")
+    assert (code, err) == (0, "")
+    texts, references = [row["summary"] for row in rows], [row["reference"] for row in rows]
+    for row in json.loads(out)[:2]:
+        scores = getattr(movers, row["metric"])(texts, references)["scores"]
+        assert (row["human"], row["n"]) == ("grade", 21)
+        assert row["pearson"] == pytest.approx(stats.pearsonr(scores, range(21)).statistic, abs=1e-6)
+    error = failure(*command).splitlines()
+    assert error[1].startswith("prediction,reference,human") and error[2].endswith(",4")
+    assert error[3].endswith("summary, reference, article, grade; --human names the column of human scores")
+
+
+def test_texts_that_a_metric_needs_are_named_and_a_missing_file_at_once(failure: Failure, tmp_path: Path) -> None:
+    (tmp_path / "judged.csv").write_text("prediction,text,human\nA steep road.,A road.,2\nHot.,Sun.,1\n")
+    error = failure("correlate", "--data", tmp_path / "judged.csv", "--metrics", "wms")
+    assert error.endswith(f"but wms compares with references, and no row of {tmp_path / 'judged.csv'} has any")
+    assert failure("correlate", "--data", "nofile", "--metrics", "moverscore") == "nofile: no such file"
 
 
 def test_a_reference_essay_is_a_reference_of_every_text(run: Run, tmp_path: Path) -> None:

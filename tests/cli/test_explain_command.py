@@ -41,6 +41,11 @@ def test_a_file_becomes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "= 0.5\n" in shown and "n_empty: 1 of 2" in shown
     assert "<h1>Word Mover&#x27;s Similarity</h1>" in target.read_text()
+    texts, references = tmp_path / "p.txt", tmp_path / "r.txt"
+    texts.write_text("Snow melts.\n\n")
+    references.write_text("Snow melts.\na\n")
+    assert main(["explain", "wms", "--file", str(texts), "-r", str(references), "-o", str(target)]) == 0
+    assert capsys.readouterr().out == shown
     source.write_text(json.dumps({"prediction": "snow " * 2000, "reference": "a"}) + "\n")
     assert main(["explain", "bertscore_emd[truncation=error]", "--file", str(source), "-o", str(target)]) == 2
     assert f"error: bertscore_emd: predictions: {source}: line 1: " in capsys.readouterr().err

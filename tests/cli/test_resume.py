@@ -123,7 +123,7 @@ def test_rows_without_a_score_are_empty_and_counted_also_in_a_continued_run(
     rows = [json.loads(line)["score"] for line in (tmp_path / "whole.jsonl").read_text().splitlines()]
     failed, scores = rows.count(None), [score for score in rows if score is not None]
     assert code == 0 and 0 < failed < len(rows) == 50 and f"  n_failed: {failed} of 50\n" in err
-    assert out.endswith(f" = {sum(scores) / len(scores):.4f}\n")
+    assert f" = {sum(scores) / len(scores):.4f} [" in out
     assert run("score", metric, *texts, "-o", tmp_path / "s.csv")[0] == 0
     assert (tmp_path / "s.csv").read_text().count(",\n") == failed
     killed(tmp_path / "s.jsonl", "after sidecar", 3, metric, "--on-error", "null")
