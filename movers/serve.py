@@ -347,7 +347,7 @@ class _PairTab:
 
     def score(self, chosen: str, *fields: Any) -> Iterator[dict[Any, Any]]:
         """Score by every metric, and show each score as soon as it is computed."""
-        rows: dict[str, tuple[str, str, float | None, float | None, str]] = {
+        rows: dict[str, tuple[object, ...]] = {
             metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()
         }
         explanations: list[Explanation] = []
@@ -396,8 +396,7 @@ def _unrelated(metric: str, **options: object) -> float | None:
     if options.get("rescale") == "True" or find_metric(metric).compared_with == "sources":
         return None
     scorer = Scorer((metric, {**chosen_options(metric, options), "rescale": True}))
-    baseline = scorer.metrics[metric].baseline
-    return baseline["score"] if baseline else None
+    return (scorer.metrics[metric].baseline or {})["score"]
 
 
 def _notes(explanations: Iterable[Explanation]) -> str:
@@ -440,12 +439,10 @@ def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
 
     def offer_columns(name: str, path: str | None) -> dict[Any, Any]:
         shown: dict[Any, Any] = {message: "", table: None, picture: ""}
-        names: list[str] = []
-        compared: list[str | None] = [None, None]
         try:
-            names, compared = find_columns(name, path) if path else (names, compared)
+            names, compared = find_columns(name, path) if path else ([], [None, None])
         except InputError as error:
-            shown[message] = _alert(error)
+            names, compared, shown[message] = [], [None, None], _alert(error)
         for field, label, column in zip(columns, _NAMES[find_metric(name).compared_with], compared, strict=True):
             shown[field] = gradio.Dropdown(names, value=column, label=f"{label} column")
         return shown
