@@ -304,7 +304,7 @@ class _PairTab:
             shortcuts = [gradio.Button(label, **small) for label in examples]
         self.options = self._add_options()
         self.message, self.table = gradio.HTML(), gradio.HTML(**_TABLE)
-        with gradio.Row(elem_classes="movers-actions"):
+        with gradio.Row(elem_classes="movers-actions movers-take"):
             link = gradio.Button("Copy link", **small)
             saves = {kind: gradio.Button(f"Save picture ({kind.upper()})", **small) for kind in ("png", "svg")}
             status, content = gradio.HTML(), gradio.Textbox(visible=False)
