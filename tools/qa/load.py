@@ -263,8 +263,8 @@ def run(minutes: float, seed: int) -> tuple[Record, list[float]]:
                 time.sleep(max(0.0, tick - (time.monotonic() - begin)))
             pool.shutdown(wait=True)
         finally:
-            server.process.terminate()
-            server.process.wait(30)
+            server.process.kill()
+            server.process.wait()
     return record, memory
 
 
