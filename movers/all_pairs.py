@@ -33,18 +33,9 @@ def pairwise(metric: str, texts: Sequence[str], others: Sequence[str] | None = N
     Each distinct text is encoded once (with a contextual model as long as the vectors of all texts fit into the cache,
     a gigabyte; beyond it, once per block of rows) and, if the metric is symmetric, each pair is compared once.
 
-    Parameters
-    ----------
-    metric : str
-        `name` or `name[key=value,…]`.
-    texts : n texts
-    others : m texts, by default `texts`
-        References, or source documents. With `idf="corpus"` the table is built from them.
-    **options
-        Options of the metric; worker processes are not used.
+    `metric` is `name` or `name[key=value,…]`; `others` are m references (or documents), by default the n `texts`. With
+    `idf="corpus"` the table is built from them. `options` are those of the metric, but for worker processes.
 
-    Examples
-    --------
     >>> pairwise("wms", ["Snow melts.", "Shares fell."], ["Snow melts.", "Snow melts.", "Shares fell."]).round(1)
     array([[1. , 1. , 0.3],
            [0.3, 0.3, 1. ]])

@@ -72,18 +72,15 @@ def mbr(
     samples : one list of texts per prompt
     references : one list of texts per prompt, by default the samples
         Pseudo-references: texts sampled from the same model that are not candidates themselves.
-    weights : one list of numbers per prompt, one per reference, by default all equal
-    log_probs : one list of numbers per prompt, one per reference
-        Log-probabilities of whole texts under the model, as weights instead of frequencies among the samples: a text
-        that was sampled twice counts once.
+    weights, log_probs : one list of numbers per prompt, one per reference, by default all equal
+        `log_probs` are those of whole texts under the model, as weights instead of frequencies among the samples: a
+        text that was sampled twice counts once.
     prefilter : str
         A cheaper metric, such as `"wms"`, that keeps the best `keep` samples of a prompt. Only these are encoded and
         compared by `metric`: with the `references`, or if there are none with each other.
     **options
         Options of `metric`.
 
-    Examples
-    --------
     >>> samples = [["Snow melts in spring.", "In spring, snow melts.", "Shares fell on Monday."]]
     >>> [choice] = mbr("wms", samples)
     >>> choice.text, choice.index, [round(utility, 1) for utility in choice.utilities]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ComputeMetrics", "compute_metrics"]
 
 
-def compute_metrics(
-    tokenizer: PreTrainedTokenizerBase,
-    metrics: Sequence[MetricWithOptions] = ("moverscore",),
-    *,
-    postprocess: Callable[[str], str] = str.strip,
-    report_dir: str | Path | None = None,
-) -> ComputeMetrics:
+class ComputeMetrics:
     """A function for `Trainer(compute_metrics=…)` that decodes and scores: `(eval_prediction) → {name: score, …}`.
 
     `name_low` and `name_high` are the 95 % interval of the score (bootstrap over rows). Metrics that return precision
@@ -50,28 +43,28 @@ def compute_metrics(
         Receives `evaluation-001.html` and so on, one page per evaluation: for every metric the distribution of scores,
         and the five best and worst rows with their alignments.
     """
-    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
-        raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {metrics!r:.60}")
-    parsed = [parse_metric(item) for item in metrics]
-    names = [spec.name for spec, _ in parsed]
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"compute_metrics: metrics: expected each metric once, but got {', '.join(names) or 'none'}")
-    for spec, options in parsed:
-        spec.parse(options)  # fail now, not after an epoch
-    if report_dir is not None:
-        make_folder(report_dir)
-    return ComputeMetrics(tokenizer, parsed, postprocess, report_dir)
 
-
-@dataclass
-class ComputeMetrics:
-    """Collects the decoded batches of an evaluation and scores them after the last one."""
-
-    tokenizer: PreTrainedTokenizerBase
-    metrics: Sequence[tuple[MetricSpec, Mapping[str, Any]]]
-    postprocess: Callable[[str], str]
-    report_dir: str | Path | None = None
-    texts: dict[str, list[str]] = field(default_factory=dict)  # predictions, references and sources so far
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        metrics: Sequence[MetricWithOptions] = ("moverscore",),
+        *,
+        postprocess: Callable[[str], str] = str.strip,
+        report_dir: str | Path | None = None,
+    ) -> None:
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+            raise InputError(f"compute_metrics: metrics: expected a list of metrics, but got {metrics!r:.60}")
+        self.metrics: list[tuple[MetricSpec, dict[str, Any]]] = [parse_metric(item) for item in metrics]
+        names = [spec.name for spec, _ in self.metrics]
+        if not names or len(set(names)) < len(names):
+            got = ", ".join(names) or "none"
+            raise InputError(f"compute_metrics: metrics: expected each metric once, but got {got}")
+        for spec, options in self.metrics:
+            spec.parse(options)  # fail now, not after an epoch
+        if report_dir is not None:
+            make_folder(report_dir)
+        self.tokenizer, self.postprocess, self.report_dir = tokenizer, postprocess, report_dir
+        self.texts: dict[str, list[str]] = {}  # predictions, references and sources of the batches so far
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -125,6 +118,9 @@ class ComputeMetrics:
         unmasked = [row[row >= 0].tolist() for row in ids]
         decoded = self.tokenizer.batch_decode(unmasked, skip_special_tokens=True)
         return [self.postprocess(text) for text in decoded]
+
+
+compute_metrics = ComputeMetrics
 
 
 def _array(values: object) -> np.ndarray:

@@ -220,6 +220,16 @@ def common_columns(argument: str, row: Collection[str]) -> list[str]:
     return []
 
 
+def problem_with(texts: Iterable[object]) -> str:
+    """What is wrong with one of the values, if it is no text that can be encoded; else empty."""
+    for text in texts:
+        if not isinstance(text, str):
+            return f"expected a text, but got {_shown(text)}"
+        if not text.isascii() and re.search("[\ud800-\udfff]", text):
+            return "expected valid Unicode, but got a lone surrogate"
+    return ""
+
+
 class Texts:
     """The texts of a file, or of a column of it: `predictions`, `references`, `sources` or another `argument`.
 
@@ -241,13 +251,7 @@ class Texts:
                 self.column = self._find_column(number, row)
             value = row[cast("str", self.column)] if isinstance(row, dict) else row
             texts = value if lists and isinstance(value, list) else [value]
-            problem = None if texts else "expected at least one text, but got an empty list"
-            for text in texts:
-                if not isinstance(text, str):
-                    problem = f"expected a text, but got {_shown(text)}"
-                elif not text.isascii() and re.search("[\ud800-\udfff]", text):
-                    problem = "expected valid Unicode, but got a lone surrogate"
-            if problem is not None:
+            if problem := problem_with(texts) if texts else "expected at least one text, but got an empty list":
                 column = "" if self.column is None else f": column {self.column!r}"
                 raise InputError(f"{self._where(number)}{column}: {problem}")
             yield cast("list[str]", texts)

@@ -129,11 +129,9 @@ class Reward:
     """One metric or several as a reward function for `reward_funcs` of TRL's `GRPOTrainer` and `RLOOTrainer`.
 
     Completions without words get the lower bound: 0 for wms, sms, swms and reference_free_summary_quality, −1 for
-    moverscore and bertscore_*. So do completions of stop words alone where the metric drops them, unless a reference
-    has nothing else either. A completion that is nothing but a repetition earns no more than what it repeats, unless a
-    reference repeats itself as often. Other repetitions may pay: by `bertscore_hungarian` a phrase twice and one word
-    more can earn more than the phrase once, because the copies match other words of the reference. Set
-    `repetition_penalty` where a policy finds this out.
+    moverscore and bertscore_*. So do completions of stop words alone, unless a reference has nothing else either. A
+    completion that is nothing but a repetition earns no more than what it repeats, unless a reference repeats itself as
+    often. A phrase twice and one word more can still earn more than the phrase once; `repetition_penalty` prevents it.
 
     Parameters
     ----------
@@ -173,9 +171,7 @@ class Reward:
         **options: object,
     ) -> None:
         if not 0 <= repetition_penalty <= 1:
-            raise InputError(
-                f"reward: repetition_penalty: expected a number from 0 to 1, but got {repetition_penalty!r}"
-            )
+            raise InputError(f"reward: repetition_penalty: expected 0 to 1, but got {repetition_penalty!r}")
         self._repetition_penalty = repetition_penalty
         self._parts: list[_Part] = []
         self._metrics: dict[str, tuple[str, Mapping[str, object]]] = {}
@@ -190,9 +186,7 @@ class Reward:
             if scale == "rescaled":
                 merged = {"rescale": True, **merged}
             if (idf := getattr(spec.parse(merged), "idf", None)) in CORPUS_TABLES:
-                raise InputError(
-                    f"{spec.name}: idf: expected a table, because {idf!r} would change it with every batch"
-                )
+                raise InputError(f"{spec.name}: idf: expected a table, because {idf!r} changes with every batch")
             if (spec.name, merged) not in self._metrics.values():  # metrics that differ in their aspect alone are one
                 self._metrics[label] = spec.name, merged
             column = list(self._metrics.values()).index((spec.name, merged))
@@ -204,9 +198,6 @@ class Reward:
     @cached_property
     def _scorer(self) -> Scorer:  # encoders are loaded by the first call
         return Scorer(self._metrics)
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_scorer"}  # models are loaded again
 
     def __call__(self, *, completions: Sequence[object], **columns: object) -> list[float | None]:
         """One reward per completion (a text, or messages whose last one counts), with the columns of the dataset."""

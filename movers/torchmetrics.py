@@ -20,19 +20,9 @@ __all__ = ["TransportScore"]
 class TransportScore(Metric):
     """Mean score of all texts of all batches and all ranks.
 
-    Parameters
-    ----------
-    metric : str
-        `name` or `name[key=value,…]`. `idf="corpus"` is refused: a score must not depend on the batch.
-    **options
-        Options of the metric, and those of `torchmetrics.Metric`, such as `dist_sync_on_step`.
+    `metric` is `name` or `name[key=value,…]`; `idf="corpus"` is refused, because a score must not depend on the batch.
+    `options` are those of the metric and of `torchmetrics.Metric`. The attribute `signature` says what is computed.
 
-    Attributes
-    ----------
-    signature : str
-
-    Examples
-    --------
     >>> score = TransportScore("wms", stopwords="drop")
     >>> score.update(["Snow melts.", "Shares fell."], ["Snow melts.", "Snow melts."])
     >>> 0.5 < score.compute().item() < 0.8

@@ -74,7 +74,6 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
         (lambda: movers.pairwise("wms", "abc"), "wms: texts: expected a list of texts, but got one str: 'abc'"),
         (lambda: movers.pairwise("wms", []), "wms: texts: expected at least one text"),
         (lambda: movers.pairwise("wms", ["a"], ["b", None]), r"wms: others\[1\]: expected a text \(str\), but"),
-        (lambda: movers.pairwise("wsm", ["a"]), "did you mean 'wms'"),
         (
             lambda: movers.pairwise("moverscore", ["a", "snow " * 600], truncation="error"),
             r"moverscore: texts\[1\]: truncation='error': a text has 602 tokens",
@@ -84,11 +83,8 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
             r"wms: others\[1\]: truncation='error': a text has 602 tokens",  # the sentence is read alone
         ),
         (lambda: movers.mbr("wms", ["a", "b"]), "mbr: samples: expected a list of texts for each prompt"),
-        (lambda: movers.mbr("wms", []), "mbr: samples: expected .*, but got an empty list"),
         (lambda: movers.mbr("wms", [["a"]], [["a"], ["b"]]), r"mbr: references: expected one list per prompt \(1\)"),
         (lambda: movers.mbr("wms", [["a", "b"]], weights=[[1]]), r"mbr: weights\[0\]: expected 2 finite numbers of at"),
-        (lambda: movers.mbr("wms", [["a", "b"]], weights=[[0, 0]]), r"mbr: weights\[0\]: .* not all 0"),
-        (lambda: movers.mbr("wms", [["a"]], weights=[[1]], log_probs=[[1]]), "expected weights or log_probs"),
         (lambda: movers.mbr("wms[idf=corpus]", [["a"]]), "mbr: metric: expected .* without idf='corpus'"),
         (lambda: movers.mbr("wms", [["a"]], prefilter="sms", keep=0), "mbr: keep: expected a whole number above zero"),
         (

@@ -15,10 +15,8 @@ from datasets import Dataset
 from tiny import ROOT
 
 import movers
-from movers.engines import score_batches, score_dataset
+from movers.engines import score_dataset
 from movers.errors import InputError
-from movers.scorer import Row, Scorer
-from movers.threads import chunks
 
 PREDICTIONS = ["The cat sat.", "A red dog runs.", "The cat sat.", "", "Snow ships in a box."]
 REFERENCES = [["A cat sat on it."], ["The dog runs.", "It is red."], ["A cat sat on it."], ["A box."], ["Snow is old."]]
@@ -64,11 +62,9 @@ def test_scores_of_a_batch_depend_on_no_other_batch(tiny_bert: tuple[Any, Any]) 
             {"predictions": "text"},
             "score_dataset: predictions: expected a column 'text', but got prediction, reference",
         ),
-        ({"metrics": ["wms", "wms"]}, "metrics: expected different metrics, but got wms, wms"),
         ({"metrics": "reference_free_summary_quality"}, "sources: expected a column 'source', but got prediction"),
         ({"engine": "dask"}, "score_dataset: engine: expected one of 'local', 'ray', but got 'dask'"),
         ({"dataset": [1]}, r"score_dataset: dataset: expected a datasets.Dataset with rows, but got \[1\]"),
-        ({"nonsense": 1}, "wms: unknown option 'nonsense'"),
         ({"dataset": rows(wms=[0.0] * 5)}, "expected no column of that name, but got 'wms'"),
     ],
 )
@@ -139,11 +135,3 @@ def test_a_cluster_gives_the_scores_of_one_machine(tiny_bert: tuple[Any, Any], t
     assert {label: result["signature"] for label, result in cluster.results.items()} == {
         label: result["signature"] for label, result in local.results.items()
     }
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("two_processors")
-def test_rows_stream_back_in_order_with_alignments() -> None:
-    scorer = Scorer(["wms", "sms"], return_alignment=True)
-    texts = [Row(f"The {n} cats sat. A dog runs.", [f"{n} cats ran.", "A box."]) for n in range(50)]
-    assert list(score_batches(scorer, chunks(texts, 7))) == list(scorer.stream(texts))

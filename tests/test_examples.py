@@ -80,6 +80,14 @@ def test_the_self_critical_loop_learns() -> None:
 
 
 @pytest.mark.slow
+def test_a_trainer_is_evaluated_by_the_metrics(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    values = json.loads(run("seq2seq_trainer.py", "--steps", 2, "--output", tmp_path).strip().splitlines()[-1])
+    assert {"eval_moverscore", "eval_bertscore_emd", "eval_bertscore_emd_precision", "eval_wms"} <= set(values)
+    assert all(isinstance(value, float) for value in values.values())
+
+
+@pytest.mark.slow
 def test_a_pipelines_outputs_are_scored() -> None:
     lines = run("pipeline_evaluation.py").splitlines()
     assert [line.split(":")[0] for line in lines] == ["wms_score", "sms_score", "moverscore_score"]

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy import stats
-from tiny import ROOT, tiny_tokenizer
+from tiny import tiny_tokenizer
 
 import movers
 from movers.errors import InputError
@@ -98,16 +93,6 @@ def test_batches_are_scored_together_with_the_last_call(tokenizer: Any) -> None:
         assert means(hook(last, compute_result=True)) == {"wms": pytest.approx(whole)}
 
 
-def test_intervals_are_those_of_scipys_bootstrap_over_rows(tokenizer: Any) -> None:
-    rows = range(40)
-    texts = [f"{TEXTS[row % 3]} {TEXTS[row % 2]}" for row in rows]
-    others = [OTHERS[row % 3] if row % 5 else texts[row] for row in rows]
-    columns = [ids(tokenizer, column, width=24) for column in (texts, others)]
-    values = compute_metrics(tokenizer, ["wms"])(prediction(*columns))
-    theirs = stats.bootstrap((movers.wms(texts, others)["scores"],), np.mean, method="percentile").confidence_interval
-    assert (values["wms_low"], values["wms_high"]) == pytest.approx((theirs.low, theirs.high), abs=0.01)
-
-
 def test_each_evaluation_writes_a_report_of_its_best_and_worst_rows(tokenizer: Any, tmp_path: Path) -> None:
     hook = compute_metrics(tokenizer, ["wms", "sms[stopwords=none]"], report_dir=tmp_path / "a" / "reports")
     for _ in range(2):
@@ -167,20 +152,3 @@ def test_sources_are_read_from_the_inputs(tokenizer: Any) -> None:
         hook(prediction(ids(tokenizer, summaries), ids(tokenizer, documents)))
     inputs = {"input_ids": torch.tensor(ids(tokenizer, documents)), "attention_mask": torch.ones(2, 12)}
     assert hook(prediction(ids(tokenizer, summaries), None, inputs=inputs))[QUALITY] == expected
-
-
-@pytest.mark.slow
-def test_a_trainer_is_evaluated_by_the_metrics(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "seq2seq_trainer.py"), "--steps", "2", "--output", str(tmp_path)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    values = json.loads(done.stdout.strip().splitlines()[-1])
-    assert {"eval_moverscore", "eval_bertscore_emd", "eval_bertscore_emd_precision", "eval_wms"} <= set(values)
-    assert all(isinstance(value, float) for value in values.values())

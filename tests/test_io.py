@@ -156,19 +156,16 @@ DEEP = "[" * 100_000 + "]" * 100_000
     ("name", "text", "message"),
     [
         ("t.jsonl", '{"text": "a"}\n{"text"\n', "line 2: expected JSON, but got '{\"text\"\\n': Expecting ':'"),
-        ("t.jsonl", '{"text": "a"} {"text": "b"}\n', "line 1: expected JSON, but got"),
         ("t.jsonl", '{"text": "a"}\n["b"]\n', "line 2: expected an object, but got [\"b\"]"),
         ("t.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "line 2: expected JSON, but got"),
         ("t.jsonl", '{"text": "\\ud800"}\n', "line 1: column 'text': expected valid Unicode, but got a lone surrogate"),
         ("t.json", '[{"text": "a"}, ["b"]]', "row 2: expected an object or a text, but got ["),
         ("t.json", '["a" "b"]', "FILE: expected JSON, but got: Expecting ',' delimiter: line 1"),
-        ("t.json", f"[{DEEP}]", "FILE: expected JSON, but got: "),
         ("t.json", '{"text": ["a"]}', "FILE: expected a list of objects or of texts, but got {"),
         ("t.csv", "id,text\n1,a\n2\n", "line 3: expected 2 cells, but got 1"),
         ("t.csv", 'id,text\n1,a\n2,"b\n3,c\n', "line 3: expected CSV (quotes inside quoted cells are doubled)"),
         ("t.csv", "text,text\na,b\n", "FILE: expected different columns, but got text, text"),
         ("t.csv", "text\nalpha\n\nbeta\n", "line 3: expected a row, but got an empty line"),
-        ("t.tsv", "a\ttext\n1\t2\n\n\n3\t4\n", "line 3: expected a row, but got an empty line"),
         ("t.jsonl", '{"text": "a"}\n \n{"text": "b"}\n', "line 2: expected a row, but got an empty line"),
         ("t.parquet", "no table", "FILE: expected a valid parquet file, but got: "),
         ("t.arrow", "ARROW1, but not really, and then more", "FILE: expected a valid arrow file, but got: "),
@@ -251,7 +248,5 @@ def test_a_full_disk_keeps_the_whole_sections(small_disk: Path) -> None:
 def test_texts_cannot_control_the_terminal_or_a_spreadsheet() -> None:
     assert printable("a\x1b[31m\u202eb\n\tc") == "a\\u001b[31m\\u202eb\n\tc"
     assert align_table(["a"], [["x\ny|"]], markdown=True)[-1] == "| x\\u000ay\\| |"
-    for text in ("=1+1", "+a", "-a", "@a", "-1+1"):
-        assert csv_row([text]) == f"'{text}\n"
-    assert csv_row(["-0.5", "+3", "-1e-5", "a=b", -1, None]) == "-0.5,+3,-1e-5,a=b,-1,\n"
-    assert csv_row(["=1", "a\rb", 'c"d']) == '\'=1,"a\rb","c""d"\n'
+    assert csv_row(["=1", "+a", "-a", "@a", "-1+1"]) == "'=1,'+a,'-a,'@a,'-1+1\n"
+    assert csv_row(["-0.5", "+3", "-1e-5", -1, "a\rb", 'c"d']) == '-0.5,+3,-1e-5,-1,"a\rb","c""d"\n'

@@ -1,4 +1,4 @@
-"""The papers' runs: linearised graphs, the pointer network and the report."""
+"""The papers' runs: linearised graphs and the report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import torch
 from tiny import ROOT
 
 
@@ -27,31 +26,6 @@ def test_graphs_are_linearised_depth_first() -> None:
     assert linearise(graph) == "see :ARG0 i :ARG1 ( picture :mod red ) :ARG2 i"
     named = '(b / book :name (n / name :op1 "True" :op2 "Stories"))'
     assert linearise(named) == "book :name ( name :op1 True :op2 Stories )"
-
-
-@pytest.fixture
-def network() -> ModuleType:
-    return load("summarization.network")
-
-
-def made(network: ModuleType) -> tuple[object, object]:
-    torch.manual_seed(0)
-    model = network.PointerGenerator(torch.randn(12, 6), hidden=5).eval().requires_grad_(False)
-    documents = model.encode(torch.tensor([[4, 5, 12, 13], [6, 12, 0, 0]]), torch.tensor([4, 2]), extra=2)
-    return model, documents
-
-
-def test_teacher_forcing_gives_what_single_steps_give(network: ModuleType) -> None:
-    model, documents = made(network)
-    outputs = [[7, 12], [8]]
-    log_probs, mask = model.log_probs(documents, outputs)
-    assert mask.tolist() == [[1, 1, 1], [1, 1, 0]]
-    last, state, alone = torch.tensor([[2], [2]]), documents.state, []
-    for words in ((7, 8), (12, network.END)):
-        scores, state = model.step(documents, last, state)
-        alone.append([float(scores[row, 0, word].detach()) for row, word in enumerate(words)])
-        last = torch.tensor(words)[:, None]
-    assert log_probs.detach()[:, :2].T.tolist() == [pytest.approx(step, abs=1e-5) for step in alone]
 
 
 def test_the_report_has_every_row_of_the_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

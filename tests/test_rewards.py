@@ -86,12 +86,6 @@ def test_a_penalty_makes_a_phrase_with_its_copies_and_a_word_more_earn_less(name
     assert reward(name, repetition_penalty=1).score(texts[1:2], texts[1:2]) == pytest.approx([1.0], abs=1e-5)
 
 
-@pytest.mark.parametrize("name", PAIRWISE)
-def test_a_good_sentence_earns_more_than_stop_words_and_unrelated_texts(name: str) -> None:
-    good, stop, unrelated = by_name(name).score([TEXT, "the", UNRELATED[0]], [REFERENCE] * 3)
-    assert good > stop and good > unrelated
-
-
 def test_stop_words_alone_earn_the_lower_bound_unless_references_have_nothing_else() -> None:
     references = [[REFERENCE], ["it was"], [REFERENCE, "it was"], ["it was"]]
     lower, equal, mixed, content = by_name("sms").score(["it was", "it was", "it was", "snow"], references)
@@ -104,18 +98,8 @@ def test_unrelated_and_equal_texts_are_where_the_scale_says(name: str) -> None:
     rewards = by_name(name).score([first for first, _ in pairs], [second for _, second in pairs])
     expected = (math.exp(-1), 0.2) if name in ("wms", "sms", "swms") else (0.0, 0.1)
     assert sum(rewards) / len(rewards) == pytest.approx(expected[0], abs=expected[1])
-    assert by_name(name).score(UNRELATED[:1], UNRELATED[:1])[0] == pytest.approx(1.0, abs=1e-5)
-
-
-def test_temperature_and_rescaling_can_be_set() -> None:
-    for name, options in (
-        ("wms", {"temperature": 1}),
-        ("bertscore_emd", {"rescale": False}),
-        ("sms", {"rescale": True}),
-    ):
-        scores = METRICS[name].function([TEXT], [REFERENCE], **options)["scores"]
-        assert reward(name, **options).score([TEXT], [REFERENCE]) == pytest.approx(scores)
-    assert reward("sms", rescale=True).lower == -1.0
+    equal, good, stop, unrelated = by_name(name).score([REFERENCE, TEXT, "the", UNRELATED[0]], [REFERENCE] * 4)
+    assert equal == pytest.approx(1.0, abs=1e-5) and good > max(stop, unrelated)
 
 
 def test_log_is_the_negative_distance_in_units_of_the_temperature() -> None:
@@ -194,23 +178,15 @@ def test_a_warning_comes_once_for_each_metric(vector_file: Callable[..., Path]) 
     ("call", "message"),
     [
         (lambda: reward("smss"), "did you mean 'sms'"),
-        (lambda: reward("wms", idf="corpus"), "'corpus' would change it with every batch"),
-        (lambda: reward("sms", temperature=0), "temperature: expected 'auto' or a number above zero, but got 0"),
+        (lambda: reward("wms", idf="corpus"), "'corpus' changes with every batch"),
         (lambda: reward("moverscore", transform="log"), "transform: expected None"),
-        (lambda: reward("moverscore", rescale="none.json").score(["rain"], ["snow"]), "rescale: no such file"),
-        (lambda: reward({"wms": -1.0}), "weights above zero"),
         (lambda: reward({"wms": "x"}), "weights above zero, but got {'wms': 'x'}"),  # type: ignore[dict-item]
-        (
-            lambda: reward("sms", aspect="coverage").score(["rain"], ["snow"]),
-            "sms: aspect: expected one of None, but got",
-        ),
         (
             lambda: reward(QUALITY, aspect="beauty").score(["rain"], sources=["snow"]),
             "aspect: expected one of None, 'faithfulness', 'coverage', 'non_repetition', but got 'beauty'",
         ),
         (lambda: reward(QUALITY).score(["a"], ["b"]), "source: expected one entry per completion, 1, but got NoneType"),
         (lambda: reward("sms")(completions=["a"], answer=["b"]), "expected a column 'reference', but got answer"),
-        (lambda: reward("sms")(completions=["a"], reference=["b", "c"]), "one entry per completion, 1, but got 2"),
         (lambda: reward("sms")(completions=[3], reference=["b"]), r"completions\[0\]: expected a text"),
     ],
 )
@@ -293,11 +269,6 @@ def test_embeddings_are_read_as_they_are_now(model: transformers.PreTrainedModel
     assert float(before[0]) < 0.9 and float(after[0]) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_texts_need_a_tokenizer(model: transformers.PreTrainedModel) -> None:
-    with pytest.raises(InputError, match="tokenizer: expected one for texts, but got None"):
-        embedding_reward(model)(completions=["a"], reference=["b"])
-
-
 REWARDS, BASELINES = [0.9, 0.2, 0.5, 0.1], [0.4, 0.6, 0.5, 0.3]
 
 
@@ -307,19 +278,6 @@ def made_up() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     logits = torch.randn(4, 6, 9, generator=draw, dtype=torch.float64).requires_grad_()
     ids = torch.randint(9, (4, 6), generator=draw)
     return logits, ids, (torch.arange(6) < torch.tensor([6, 1, 3, 4])[:, None]).long()
-
-
-def test_the_loss_is_that_of_a_loop_over_rows_and_tokens() -> None:
-    logits, ids, mask = made_up()
-    loss = self_critical_loss(token_log_probs(logits, ids), mask, REWARDS, BASELINES)
-    total = 0.0
-    for row in range(4):
-        log_p = 0.0
-        for step in range(int(mask[row].sum())):
-            scores = logits[row, step].tolist()
-            log_p += scores[ids[row, step]] - math.log(sum(math.exp(score) for score in scores))
-        total += (BASELINES[row] - REWARDS[row]) * log_p
-    assert float(loss.detach()) == pytest.approx(total / 4, rel=1e-6)
 
 
 def test_the_gradient_is_that_of_reinforce_with_the_greedy_baseline() -> None:

@@ -370,15 +370,13 @@ def _outcomes(metric: str, tests: Tests, alpha: float) -> Outcome:
     better_than: list[str] = []
     p_values: dict[str, dict[str, float]] = {"williams_p": {}, "permutation_p": {}}
     for (a, b), test in tests.items():
-        if metric not in (a, b):
-            continue
-        other = b if metric == a else a
-        values = {kind: p for kind in p_values if (p := getattr(test, kind)) is not None}
-        for kind, p in values.items():
-            p_values[kind][other] = p
-        higher = test.difference > 0 if metric == a else test.difference < 0
-        if higher and max(values.values()) < alpha:
-            better_than.append(other)
+        if metric in (a, b):
+            other, lead = (b, test.difference) if metric == a else (a, -test.difference)
+            values = {kind: p for kind in p_values if (p := getattr(test, kind)) is not None}
+            for kind, p in values.items():
+                p_values[kind][other] = p
+            if lead > 0 and max(values.values()) < alpha:
+                better_than.append(other)
     return {"better_than": better_than, **p_values}
 
 

@@ -18,10 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeGuard
 
 from movers.errors import InputError
-from movers.io import Table, common_columns
+from movers.io import Table, common_columns, problem_with
 
 Record = Mapping[str, object]
 LocatedRecord = tuple[str, Record]  # a row, and its location for error messages
@@ -170,31 +169,21 @@ def _judged_text(number: int, where: str, row: Record, scores: Mapping[str, floa
     if len(candidates) != 1 or len(references) > 1:
         raise unusable(f"{where} has the fields {', '.join(row)}")
     candidate, texts = row[candidates[0]], row[references[0]] if references else None
-    if not _is_text(candidate):
-        raise InputError(f"{where}: {candidates[0]}: expected a text, but got {candidate!r:.60}")
     if isinstance(texts, str) and texts.startswith("["):
         with suppress(ValueError):  # a list in a cell, or a text that begins with a bracket
             texts = json.loads(texts)
-    texts = [texts] if isinstance(texts, str) and texts else texts or []
-    if not isinstance(texts, list | tuple) or not all(map(_is_text, texts)):
-        raise InputError(f"{where}: {references[0]}: expected a text or a list of texts, but got {texts!r:.60}")
-    used = {"id", "scores", *candidates, *references}
+    texts = texts if isinstance(texts, list) else [texts] if texts else []
+    for name, values in zip([*candidates, *references], ([candidate], texts), strict=False):
+        if problem := problem_with(values):
+            raise InputError(f"{where}: {name}: {problem}")
+    used = {"id", "scores", *candidates, *references, *(name for name in row if name.startswith("scores."))}
     return JudgedText(
         id=str(number if row.get("id") is None else row["id"]),
-        candidate=candidate,
-        references=tuple(texts),
+        candidate=str(candidate),
+        references=tuple(map(str, texts)),
         scores=scores,
-        fields={
-            key: None if value == "" else value
-            for key, value in row.items()
-            if key not in used and not key.startswith("scores.")
-        },
+        fields={key: None if value == "" else value for key, value in row.items() if key not in used},
     )
-
-
-def _is_text(value: object) -> TypeGuard[str]:
-    """Whether it is a string of valid Unicode."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def read_judged(

@@ -27,10 +27,6 @@ def _package(metric: str, module: str) -> Any:
         raise InputError(f"{metric} needs the package {package}: {install_hint('lexical')}") from None
 
 
-def _result(scores: list[float], signature: str) -> dict[str, object]:
-    return {"score": sum(scores) / len(scores), "scores": scores, "signature": signature}
-
-
 def rouge(
     predictions: Sequence[str], references: References, *, variant: Variant = "rougeL", stemmer: bool = False
 ) -> dict[str, object]:
@@ -39,7 +35,8 @@ def rouge(
     rows = zip(*check_pairs("rouge", predictions, references), strict=True)
     scorer = _package("rouge", "rouge_score.rouge_scorer").RougeScorer([variant], use_stemmer=stemmer)
     scores = [float(scorer.score_multi(group, text)[variant].fmeasure) for text, group in rows]
-    return _result(scores, f"rouge|variant:{variant}|stemmer:{stemmer}|refs:max|v:{version('rouge-score')}")
+    signature = f"rouge|variant:{variant}|stemmer:{stemmer}|refs:max|v:{version('rouge-score')}"
+    return {"score": sum(scores) / len(scores), "scores": scores, "signature": signature}
 
 
 def bleu(predictions: Sequence[str], references: References) -> dict[str, object]:
@@ -57,7 +54,7 @@ def chrf(predictions: Sequence[str], references: References, *, word_order: int 
 def _sentence_scores(name: str, metric: Any, predictions: Sequence[str], references: References) -> dict[str, object]:
     rows = zip(*check_pairs(name, predictions, references), strict=True)
     scores = [metric.sentence_score(text, group).score / 100 for text, group in rows]
-    return _result(scores, f"{name}|{metric.get_signature()}")
+    return {"score": sum(scores) / len(scores), "scores": scores, "signature": f"{name}|{metric.get_signature()}"}
 
 
 LEXICAL_METRICS: dict[str, Callable[..., dict[str, object]]] = {"rouge": rouge, "bleu": bleu, "chrf": chrf}

@@ -13,7 +13,7 @@ import numpy as np
 
 from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Outcome, Scores, coefficients_of, stack
 from movers.errors import InputError, install_hint
-from movers.io import make_folder, write_file
+from movers.io import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +133,6 @@ def save_plots(
     title: str,
 ) -> list[Path]:
     """Write ``distribution_<name>.png`` and ``metrics_<name>.png`` for each human score."""
-    make_folder(folder)
     paths = []
     for name, human in humans.items():
         shared: dict[str, Any] = {"human_name": name, "title": f"{title}: {name}"}

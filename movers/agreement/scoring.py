@@ -8,10 +8,9 @@ from typing import Any
 
 from movers.agreement.coefficients import Outcome, rows_by_label
 from movers.agreement.judged import JudgedSet, JudgedText
-from movers.agreement.lexical import LEXICAL_METRICS, References, check_lexical_options
+from movers.agreement.lexical import LEXICAL_METRICS, check_lexical_options
 from movers.agreement.systems import compare_systems
-from movers.errors import InputError, RowError
-from movers.inputs import check_pairs
+from movers.errors import RowError
 from movers.registry import METRICS
 from movers.scorer import Row, Scorer
 
@@ -42,12 +41,8 @@ class Scored:
 
 
 def compared_with(name: str) -> str:
-    """``references`` or ``sources``; an unknown metric is an error that lists the known ones."""
-    if name in LEXICAL_METRICS:
-        return "references"
-    if name not in METRICS:
-        raise InputError(f"metric: expected one of {', '.join([*METRICS, *LEXICAL_METRICS])}, but got {name!r}")
-    return METRICS[name].compared_with
+    """``references`` or ``sources``."""
+    return "references" if name in LEXICAL_METRICS else METRICS[name].compared_with
 
 
 def score_judged(
@@ -58,10 +53,7 @@ def score_judged(
     Metrics with references skip texts without references, reference-free metrics skip texts without a source. With
     ``idf="corpus"``, IDF tables are built within each of the ``groups`` (one label per text).
     """
-    labels = [call.label for call in calls]
-    if len(set(labels)) != len(labels):
-        raise InputError(f"metrics: expected each metric once, but got {', '.join(labels)}")
-    scored = {label: Scored([None] * len(judged)) for label in labels}
+    scored = {call.label: Scored([None] * len(judged)) for call in calls}
     for argument in ("references", "sources"):
         chosen = [call for call in calls if compared_with(call.name) == argument]
         metrics = {call.label: (call.name, call.options) for call in chosen if call.name in METRICS}
@@ -73,22 +65,17 @@ def score_judged(
         for part in filter(None, parts):
             results = _score_part(judged, part, chosen, scorer)
             for call in chosen:
-                column = results[call.label].get(call.output)
-                if not isinstance(column, list):
-                    outputs = [name for name, value in results[call.label].items() if isinstance(value, list)]
-                    expected = f"expected one of {', '.join(outputs)}"
-                    raise InputError(f"{call.name}: output: {expected}, but got {call.output!r}")
-                scored[call.label].signatures[str(results[call.label]["signature"])] = None
-                for row, score in zip(part, column, strict=True):
+                scored[call.label].signatures[results[call.label]["signature"]] = None
+                for row, score in zip(part, results[call.label][call.output], strict=True):
                     scored[call.label].scores[row] = score
     return scored
 
 
 def _score_part(
     judged: JudgedSet, part: Sequence[int], calls: Sequence[MetricCall], scorer: Scorer | None
-) -> dict[str, Mapping[str, object]]:
+) -> dict[str, dict[str, Any]]:
     """Label → result over some of the texts."""
-    results: dict[str, Mapping[str, object]] = {}
+    results: dict[str, dict[str, Any]] = {}
     rows = [Row(text.candidate, text.references, text.sources) for text in (judged.texts[row] for row in part)]
     for call in calls:
         if call.name in LEXICAL_METRICS:
@@ -107,30 +94,23 @@ def _score_part(
 def compare_texts(
     systems: Mapping[str, Sequence[str]],
     calls: Sequence[MetricCall],
-    *,
-    references: References | None = None,
-    sources: References | None = None,
+    compared: Mapping[str, Sequence[Sequence[str]]],
     progress: bool | None = None,
     **resampling: Any,
 ) -> list[Outcome]:
     """Score the texts of several systems with every metric, and compare every pair: :func:`compare_systems`.
 
-    ``systems`` maps names to n texts each. ``references`` and ``sources`` are n texts, or n lists of texts. Returns the
-    rows of :func:`compare_systems` by metric, each also with ``metric`` and ``signature``.
+    ``systems`` maps names to n texts each, ``compared`` maps ``references`` and ``sources`` to n lists of texts.
+    Returns the rows of :func:`compare_systems` by metric, each also with ``metric`` and ``signature``.
     """
     compare_systems(dict.fromkeys(systems, [0.0]), **resampling)  # fail before scoring
-    compared = {name: texts for name, texts in (("references", references), ("sources", sources)) if texts is not None}
-    for call in calls:
-        if (needed := compared_with(call.name)) not in compared:
-            raise InputError(f"compare: {call.label}: expected {needed} to compare with, but got none")
-    judged: list[JudgedText] = []  # of all systems together, so that references are encoded once
-    for name, outputs in systems.items():
-        groups = {key: check_pairs(f"compare: {name}", outputs, texts, key)[1] for key, texts in compared.items()}
-        for row, text in enumerate(outputs):
-            others = {key: column[row] for key, column in groups.items()}
-            fields = {"source": others.get("sources", [])}
-            judged.append(JudgedText(f"{name}:{row}", text, tuple(others.get("references", ())), {}, fields))
-    n = len(judged) // len(systems)
+    n = len(next(iter(compared.values())))
+    references, sources = (compared.get(name, [()] * n) for name in ("references", "sources"))
+    judged = [  # of all systems together, so that references are encoded once
+        JudgedText(f"{name}:{row}", outputs[row], tuple(references[row]), {}, {"source": list(sources[row])})
+        for name, outputs in systems.items()
+        for row in range(n)
+    ]
     try:
         scored = score_judged(JudgedSet("compare", tuple(judged)), calls, progress=progress)
     except RowError as error:

@@ -7,18 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from movers.cli.arguments import (
-    LEXICAL,
-    SEVERAL_HELP,
-    InputFiles,
-    Subparsers,
-    add_compared_texts,
-    add_options,
-    check_other_file,
-    choose_metrics,
-    options_of,
-    say,
-)
+from movers.cli import common
 from movers.errors import InputError, RowError
 from movers.io import Texts, check_output, make_folder, printable, suffix_of, write_file
 from movers.registry import split_metrics
@@ -27,10 +16,10 @@ if TYPE_CHECKING:
     from movers.agreement.table import Format
 
 _TABLE_FORMATS: dict[str, Format] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json"}
-_METRICS_HELP = f"{SEVERAL_HELP}; for comparison also {', '.join(LEXICAL)}"
+_METRICS_HELP = f"{common.SEVERAL_HELP}; for comparison also {', '.join(common.LEXICAL)}"
 
 
-def add_parser(commands: Subparsers) -> None:
+def add_parser(commands: common.Subparsers) -> None:
     """Declare the commands."""
     parser = commands.add_parser(
         "compare",
@@ -43,14 +32,14 @@ def add_parser(commands: Subparsers) -> None:
     )
     add = parser.add_argument
     add("systems", nargs="+", metavar="SYSTEM", help="file with the outputs of a system, as for `movers score`")
-    add_compared_texts(parser)
+    common.add_compared_texts(parser)
     metrics = f"{_METRICS_HELP} (default: wms)"
     add("--metric", "--metrics", dest="metrics", default="wms", metavar="METRIC,…", help=metrics)
     trials = "(default: {}, or 100 per pair of systems)"
     add("--exchanges", type=int, metavar="N", help=f"trials of the randomization test {trials.format(10_000)}")
     add("--plot", metavar="FILE", help="draw means, intervals and groups: .png, .svg or .pdf")
     _add_resampling(parser, None, trials.format(1000))
-    add_options(parser)
+    common.add_options(parser)
     parser.set_defaults(run=compare)
 
     parser = commands.add_parser(
@@ -86,7 +75,7 @@ def add_parser(commands: Subparsers) -> None:
     add("--coefficient", choices=("pearson", "spearman", "kendall"), default="pearson", help=tested)
     add("--plots", metavar="DIR", help="draw distributions of scores and correlations between metrics into DIR")
     _add_resampling(parser)
-    add_options(parser)
+    common.add_options(parser)
     parser.set_defaults(run=correlate)
 
 
@@ -135,20 +124,20 @@ def compare(arguments: argparse.Namespace) -> None:
     form = _table_format(arguments)
     if arguments.plot is not None:
         check_output(arguments.plot, (".png", ".svg", ".pdf"))
-    metrics = choose_metrics(arguments.metrics, options_of(arguments), lexical=True)
+    metrics = common.choose_metrics(arguments.metrics, common.options_of(arguments), lexical=True)
     systems = arguments.systems
     if len(set(systems)) < max(2, len(systems)):
         raise InputError(f"compare: expected at least two different files of systems' texts, but got {len(systems)}")
     files = {"predictions": systems}
     files |= {needed: getattr(arguments, needed) for needed in (compared_with(name) for name, _ in metrics.values())}
-    inputs = InputFiles(arguments, files)
-    compared: dict[str, Any] = {name: list(inputs.joined(name)) for name in files if name != "predictions"}
+    inputs = common.InputFiles(arguments, files)
+    compared = {name: list(inputs.joined(name)) for name in files if name != "predictions"}
     predictions = dict(zip(systems, inputs.texts["predictions"], strict=True))
     try:
         tests = compare_texts(
             {path: list(texts) for path, texts in predictions.items()},
             [MetricCall(label, name, options) for label, (name, options) in metrics.items()],
-            **compared,
+            compared,
             n_exchanges=arguments.exchanges,
             **_resampling(arguments),
             progress=False if arguments.quiet else None,
@@ -159,7 +148,7 @@ def compare(arguments: argparse.Namespace) -> None:
     if arguments.plot is not None:
         from movers.agreement.plots import plot_systems, write_figure
 
-        say(str(write_figure(plot_systems(tests), Path(arguments.plot))), sys.stderr)
+        common.say(str(write_figure(plot_systems(tests), Path(arguments.plot))), sys.stderr)
 
 
 def correlate(arguments: argparse.Namespace) -> None:
@@ -170,8 +159,8 @@ def correlate(arguments: argparse.Namespace) -> None:
     from movers.agreement.table import render
 
     form = _table_format(arguments)
-    check_other_file(arguments.output, [arguments.data, *arguments.reference])
-    metrics = choose_metrics(arguments.metrics, options_of(arguments), lexical=True)
+    common.check_other_file(arguments.output, [arguments.data, *arguments.reference])
+    metrics = common.choose_metrics(arguments.metrics, common.options_of(arguments), lexical=True)
     check_resampling(**_resampling(arguments))
     references = [" ".join(text.strip() for text in Texts(path, "references")) for path in arguments.reference]
     where = [*arguments.where, *([f"split={arguments.split}"] if arguments.split else [])]
@@ -211,4 +200,4 @@ def correlate(arguments: argparse.Namespace) -> None:
 
         shown = {"coefficient": arguments.coefficient, "title": judged.name, "lower_is_better": lower_is_better}
         for path in save_plots(arguments.plots, scores, humans, **shown):
-            say(str(path), sys.stderr)
+            common.say(str(path), sys.stderr)

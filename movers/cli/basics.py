@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from movers.cli.arguments import METRIC_HELP, PICTURES, Subparsers, add_options, check_other_file, options_of, say
+from movers.cli.common import METRIC_HELP, PICTURES, Subparsers, add_options, check_other_file, options_of, say
 from movers.errors import InputError, install_hint
 from movers.io import Texts, align_table, check_output
 from movers.registry import METRICS, find_metric, parse_metric, parse_value, split_metrics
@@ -117,8 +117,8 @@ def demo(arguments: argparse.Namespace) -> None:
     metrics = [
         (name, {"rescale": True} if spec.compared_with == "references" else {}) for name, spec in METRICS.items()
     ]
-    compared = {f"{name}s": [texts[name]] * len(predictions) for name in ("reference", "document")}
-    results = score_many(metrics, predictions, compared["references"], sources=compared["documents"])
+    references, documents = ([texts[name]] * len(predictions) for name in ("reference", "document"))
+    results = score_many(metrics, predictions, references, sources=documents)
     print("\nScores in percent, rescaled: 100 for a text equal to the reference, around 0 for unrelated texts.")
     print("The last column, reference_free_summary_quality, compares with the source document (0 to 100).")
     columns = [names, *([f"{100 * score:.0f}" for score in result["scores"]] for result in results.values())]

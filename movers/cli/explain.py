@@ -5,22 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from movers.cli.arguments import (
-    METRIC_HELP,
-    PICTURES,
-    InputFiles,
-    Subparsers,
-    add_compared_texts,
-    add_options,
-    options_of,
-    say,
-)
+from movers.cli import common
 from movers.errors import InputError
 from movers.io import check_output, write_file
 from movers.registry import MetricSpec, parse_metric
 
 
-def add_parser(commands: Subparsers) -> None:
+def add_parser(commands: common.Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "explain",
@@ -35,24 +26,24 @@ def add_parser(commands: Subparsers) -> None:
         "  movers explain swms --file predictions.txt -r references.txt -o report.html",
     )
     add = parser.add_argument
-    add("metric", metavar="METRIC", help=METRIC_HELP)
+    add("metric", metavar="METRIC", help=common.METRIC_HELP)
     add("--prediction", metavar="TEXT", help="text to score")
     add("--reference", metavar="TEXT", action="append", default=[], help="reference text; repeatable")
     add("--source", metavar="TEXT", action="append", default=[], help="source document; repeatable")
     file = "predictions to report on; without -r or --sources, also with a column of references or source documents"
     add("--file", metavar="FILE", help=file)
-    add_compared_texts(parser)
+    common.add_compared_texts(parser)
     output = "picture of the pair: .html, .svg, .png or .json (default: print the largest flows); or report: .html"
     add("-o", "--output", metavar="FILE", help=output)
     add("-q", "--quiet", action="store_true", help="no progress bar")
-    add_options(parser)
+    common.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Explain a pair or a file."""
     spec, bracketed = parse_metric(arguments.metric)
-    options: dict[str, Any] = {**options_of(arguments), **bracketed}
+    options: dict[str, Any] = {**common.options_of(arguments), **bracketed}
     spec.parse(options)
     argument = spec.compared_with.removesuffix("s")
     if arguments.file is not None:
@@ -62,15 +53,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.prediction is None or not texts:
         raise InputError(f"{spec.name}: expected --prediction TEXT and --{argument} TEXT, or --file FILE")
     if arguments.output is not None:
-        check_output(arguments.output, PICTURES)
+        check_output(arguments.output, common.PICTURES)
     from movers import explain
 
     explanation = explain(spec.name, arguments.prediction, **{argument: texts}, **options)
     if arguments.output is None:
-        say(str(explanation))
+        common.say(str(explanation))
     else:
         explanation.save(arguments.output)
-        say(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
+        common.say(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
 
 
 def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Namespace) -> None:
@@ -78,15 +69,15 @@ def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Names
         raise InputError("--file requires -o report.html")
     check_output(arguments.output, (".html",))
     others = getattr(arguments, spec.compared_with) or [arguments.file]
-    inputs = InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: others})
+    inputs = common.InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: others})
     from movers.pictures import report
 
     options.setdefault("progress", False if arguments.quiet else None)
     with inputs.locate_errors():
         result = report(spec.name, inputs, total=inputs.rows, **options)
     write_file(arguments.output, result.html())
-    say(f"{result.signature} = {sum(result.scores) / inputs.rows:.4g}")
+    common.say(f"{result.signature} = {sum(result.scores) / inputs.rows:.4g}")
     for flag, rows in result.flagged.items():
         if rows:
-            say(f"  n_{flag}: {len(rows)} of {inputs.rows}")
-    say(f"wrote {arguments.output}")
+            common.say(f"  n_{flag}: {len(rows)} of {inputs.rows}")
+    common.say(f"wrote {arguments.output}")

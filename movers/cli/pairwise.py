@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 
-from movers.cli.arguments import METRIC_HELP, Subparsers, add_options, check_other_file, options_of, say
+from movers.cli.common import METRIC_HELP, Subparsers, add_options, check_other_file, options_of, say
 from movers.errors import RowError
 from movers.io import Texts, check_output, suffix_of, write_file
 

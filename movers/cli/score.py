@@ -7,22 +7,13 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from movers.cli.arguments import (
-    SEVERAL_HELP,
-    InputFiles,
-    Subparsers,
-    add_compared_texts,
-    add_options,
-    choose_metrics,
-    options_of,
-    say,
-)
+from movers.cli import common
 from movers.errors import InputError
 from movers.io import ResumableFile, check_output, suffix_of, write_file
 from movers.registry import METRICS
@@ -36,7 +27,7 @@ _LINES = (".txt", ".csv", ".tsv", ".jsonl")  # formats that are written section 
 _WHOLE = (".json", ".parquet", ".arrow", ".feather")  # at the end
 
 
-def add_parser(commands: Subparsers) -> None:
+def add_parser(commands: common.Subparsers) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "score",
@@ -49,9 +40,9 @@ def add_parser(commands: Subparsers) -> None:
         "example:\n  movers score wms,moverscore -p predictions.txt -r references.txt -o scores.jsonl",
     )
     add = parser.add_argument
-    add("metric", metavar="METRIC", help=SEVERAL_HELP)
+    add("metric", metavar="METRIC", help=common.SEVERAL_HELP)
     add("-p", "--predictions", required=True, metavar="FILE", help="texts to score")
-    add_compared_texts(parser)
+    common.add_compared_texts(parser)
     formats = ".txt, .csv, .tsv, .jsonl (also .gz)"
     add("-o", "--output", metavar="FILE", help=f"one score per row: {formats}, .json, .parquet, .arrow or .feather")
     resume = f"continue an interrupted run with the same --output ({formats}); the results are identical"
@@ -66,7 +57,7 @@ def add_parser(commands: Subparsers) -> None:
     add("--workers", type=int, metavar="N", help="worker processes per metric, for static vectors (default: 1)")
     add("--engine", choices=("local", "ray"), default="local", help="run here (default) or on a Ray cluster")
     add("--address", help="address of a Ray cluster, such as auto (default: find or start one)")
-    add_options(parser)
+    common.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -74,8 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Score every row with every metric; print or write the results."""
     flags = {"threads": arguments.threads, "workers": arguments.workers}
     flags |= {"progress": False if arguments.quiet else None, "return_alignment": arguments.alignment or None}
-    options = options_of(arguments) | {name: value for name, value in flags.items() if value is not None}
-    metrics = choose_metrics(arguments.metric, options)
+    options = common.options_of(arguments) | {name: value for name, value in flags.items() if value is not None}
+    metrics = common.choose_metrics(arguments.metric, options)
     output = arguments.output
     suffix = "" if output is None else suffix_of(output) or ".txt"
     if arguments.address is not None and arguments.engine != "ray":
@@ -90,7 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
     files = {"predictions": [arguments.predictions]}
     for name, _ in metrics.values():
         files[METRICS[name].compared_with] = getattr(arguments, METRICS[name].compared_with)
-    inputs = InputFiles(arguments, files)
+    inputs = common.InputFiles(arguments, files)
 
     from movers.scorer import SECTION, Scorer
 
@@ -100,47 +91,40 @@ def run(arguments: argparse.Namespace) -> None:
     with lines or nullcontext(), inputs.locate_errors():
         if lines is not None and (saved := lines.begin(_description(scorer, options, inputs))):
             totals = [_Totals(**total) for total in saved]
-        stream = _stream(scorer, inputs, totals[0].rows, arguments)
+        done = totals[0].rows
+        if arguments.engine == "ray":
+            from movers.engines import score_batches
+
+            stream = score_batches(scorer, chunks(islice(inputs, done, None), SECTION), arguments.address, done)
+        else:
+            scorer.forget()  # a text that was encoded in another batch differs in the last digits
+            stream = scorer.stream(islice(inputs, done, None), total=inputs.rows, first_row=done)
         while section := list(islice(stream, SECTION)):
             first = totals[0].rows
             for total, column in zip(totals, zip(*section, strict=True), strict=True):
                 total.add(column)
             if lines is not None:
                 lines.append(_lines(suffix, list(metrics), first, section), [asdict(total) for total in totals])
-            if arguments.json or lines is None:
+            if arguments.json or suffix in _WHOLE:
                 examples += section
         if lines is not None:
             lines.finish()
-    if output is not None and lines is None:
+    if suffix in _WHOLE:
         _write_table(output, suffix, [_record(list(metrics), index, row) for index, row in enumerate(examples)])
     if arguments.json:
         results = scorer.collect(examples)
         named = [{"metric": label, **result} for label, result in results.items()]
-        say(json.dumps(named if len(named) > 1 else results[next(iter(metrics))], ensure_ascii=False))
+        common.say(json.dumps(named if len(named) > 1 else results[next(iter(metrics))], ensure_ascii=False))
     else:
         _print_means(arguments, scorer, totals)
 
 
-def _description(scorer: Scorer, options: Mapping[str, object], inputs: InputFiles) -> dict[str, str]:
+def _description(scorer: Scorer, options: Mapping[str, object], inputs: common.InputFiles) -> dict[str, str]:
     """What must be equal for a run to be resumed."""
     free = ("threads", "workers", "progress")
     chosen = ", ".join(f"{name}={value}" for name, value in sorted(options.items()) if name not in free)
     signatures = {f"signature of {label}": signature for label, signature in scorer.signatures.items()}
     return {"metrics": ", ".join(scorer.signatures), **signatures, "options": chosen or "none", **inputs.digests}
-
-
-def _stream(
-    scorer: Scorer, inputs: InputFiles, done: int, arguments: argparse.Namespace
-) -> Iterator[tuple[Example, ...]]:
-    """One example per metric for each row that is not done yet."""
-    rows = islice(inputs, done, None)
-    if arguments.engine == "ray":
-        from movers.engines import score_batches
-        from movers.scorer import SECTION
-
-        return score_batches(scorer, chunks(rows, SECTION), arguments.address, first_row=done)
-    scorer.forget()  # a text that was encoded in another batch differs in the last digits
-    return scorer.stream(rows, total=inputs.rows, first_row=done)
 
 
 @dataclass
@@ -182,22 +166,19 @@ def _print_means(arguments: argparse.Namespace, scorer: Scorer, totals: Sequence
     # If standard output carries the rows, the summary goes to standard error.
     summary = sys.stderr if arguments.output in ("-", "/dev/stdout") else sys.stdout
     for (label, signature), total in zip(scorer.signatures.items(), totals, strict=True):
-        say(f"{signature} = {_mean(total, arguments.percent)}", summary)
+        common.say(f"{signature} = {_mean(total, arguments.percent)}", summary)
         for name, count in total.counts.items():
             if count:
                 prefix = f"{label}: " if len(totals) > 1 else ""
-                say(f"  {prefix}{name}: {count} of {total.rows}", sys.stderr)
+                common.say(f"  {prefix}{name}: {count} of {total.rows}", sys.stderr)
 
 
 def _record(labels: Sequence[str], index: int, row: Sequence[Example]) -> dict[str, Any]:
     """Scores, parts, distances and alignments of a row; for several metrics each under its label."""
     records: list[dict[str, Any]] = []
     for example in row:
-        records.append(dict(example.numbers))
-        if example.distance is not None:
-            records[-1]["distance"] = example.distance
-        if example.alignments is not None:
-            records[-1]["alignments"] = example.alignments
+        further = {"distance": example.distance, "alignments": example.alignments}
+        records.append({**example.numbers, **{name: value for name, value in further.items() if value is not None}})
     return {"index": index, **(records[0] if len(row) == 1 else dict(zip(labels, records, strict=True)))}
 
 

@@ -11,7 +11,6 @@ import pytest
 from tiny import ROOT
 
 from movers.agreement.judged import JudgedText, read_judged
-from movers.errors import InputError
 
 SUMMARY = {"summ_id": "7", "text": ["The dam", "broke."], "pyr_score": 0.5, "pyr_mod_score": 0.4, "responsiveness": 3}
 PAIR = {"summary": "It rains.", "text": "It rains a lot.", "annotators_ids": [5, 10, 12], "scores": [1, 2, 3]}
@@ -69,9 +68,6 @@ def test_the_parts_of_a_wmt_folder_are_read_line_by_line(convert, tmp_path):
     fields = {"lp": "cs-en", "source": "D."}
     expected = JudgedText("newstest2016.cs-en.2", "Rains.", ("Rain.",), {"da_z": -1.5}, fields)
     assert convert.read_published(tmp_path).texts[1] == expected
-    (tmp_path / "DAseg.newstest2016.human.cs-en").write_text("0.25\n")
-    with pytest.raises(InputError, match="cs-en: expected equally many lines in every part, but got .*'human': 1"):
-        convert.read_published(tmp_path)
 
 
 def test_a_wmt_folder_by_system_takes_the_judged_lines(convert, tmp_path):

@@ -35,11 +35,3 @@ def test_the_heat_map_shows_every_pair_once_and_people_first():
     corner = np.corrcoef([HUMAN, *METRICS.values()])
     expected = [f"{corner[row, column]:.2f}" for row in range(3) for column in range(row, 3)]
     assert [text.get_text() for text in axis.texts] == expected
-
-
-def test_pictures_are_written_as_files_also_where_scores_are_missing(tmp_path):
-    gaps = {name: [None if row % 7 == 0 else score for row, score in enumerate(s)] for name, s in METRICS.items()}
-    humans = {"over all": [None, *HUMAN[1:]]}
-    paths = plots.save_plots(tmp_path / "new" / "folder", gaps, humans, coefficient="kendall", title="set")
-    assert [path.name for path in paths] == ["distribution_over_all.png", "metrics_over_all.png"]
-    assert all(path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" for path in paths)

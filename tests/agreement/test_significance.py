@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ from samples import SCIPY
 from scipy import stats
 
 from movers import agreement
-from movers.agreement.scoring import MetricCall
-from movers.agreement.table import render_comparison
 from movers.errors import InputError
 
 
@@ -152,37 +149,8 @@ def test_systems_form_groups_where_all_above_are_better_than_all_below():
     assert agreement.groups_of({"b": 3, "a": 2, "c": 1}, {("b", "c")}) == {"b": 1, "a": 1, "c": 1}
 
 
-REFERENCES = [["A dog runs in the park."], ["The sun is shining today."], ["She reads a long book."]] * 4
-GOOD, BAD = [group[0] for group in REFERENCES], ["Stocks fell on Monday."] * 12
-
-
-def test_every_pair_is_compared_and_the_better_system_is_marked():
-    calls = [MetricCall("wms", "wms"), MetricCall("sms", "sms")]
-    for systems, better in (
-        ({"z": BAD, "a": GOOD}, ["a"] * 2),
-        ({"a": GOOD, "b": GOOD, "z": BAD}, [None, "a", "b"] * 2),
-    ):
-        rows = agreement.compare_texts(systems, calls, references=REFERENCES, progress=False)
-        expected = [(name, *pair) for name in ("wms", "sms") for pair in itertools.combinations(systems, 2)]
-        assert [(row["metric"], row["a"], row["b"]) for row in rows] == expected
-        assert [row["better"] for row in rows] == better
-        assert json.loads(render_comparison(rows, "json")) == rows
-        assert len(render_comparison(rows, "csv").splitlines()) == 1 + len(rows)
-        for format in ("text", "markdown"):
-            table = render_comparison(rows, format)
-            assert all(f"{row['metric']}: {row['signature']}" in table for row in rows)
-            assert table.count("–") == better.count(None) + 1  # a note explains it
-            assert table.count("(1)") == 2 * (len(systems) - 1) and table.count("(2)") == 2
-
-
-@pytest.mark.parametrize(
-    ("systems", "references", "message"),
-    [
-        ({"a": ["x"]}, [["x"]], "expected at least two systems, but got 1"),
-        ({"a": ["x", "y"], "b": ["x"]}, [["x"], ["y"]], "b: predictions and references: expected equally many rows"),
-        ({"a": ["x"], "b": ["y"]}, None, "wms: expected references to compare with, but got none"),
-    ],
-)
-def test_systems_that_cannot_be_compared_are_named(systems, references, message):
-    with pytest.raises(InputError, match=f"^compare: {message}"):
-        agreement.compare_texts(systems, [MetricCall("wms", "wms")], references=references, progress=False)
+def test_systems_that_cannot_be_compared_are_named():
+    with pytest.raises(InputError, match="^compare: expected at least two systems, but got 1"):
+        agreement.compare_systems({"a": [1.0]})
+    with pytest.raises(InputError, match=r"^agreement: b: expected one value per text \(2\), but got 1"):
+        agreement.compare_systems({"a": [1.0, 2.0], "b": [1.0]})

@@ -54,10 +54,7 @@ def files(tmp_path: Path) -> Files:
             return "".join(f"{row}\n" for row in rows)
         if suffix == ".jsonl":
             return "".join(json.dumps({key: row}) + "\n" for row in rows)
-        if suffix == ".json":
-            return json.dumps([{key: row} for row in rows])
-        mark = "\t" if suffix == ".tsv" else ","
-        return f"id{mark}{key}\n" + "".join(f'{number}{mark}"{row}"\n' for number, row in enumerate(rows))
+        return f"id,{key}\n" + "".join(f'{number},"{row}"\n' for number, row in enumerate(rows))
 
     def write(kind: str = ".txt") -> list[str]:
         arguments = []

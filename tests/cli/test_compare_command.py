@@ -59,8 +59,10 @@ def test_all_pairs_are_compared_by_each_metric_and_drawn(run: Run, systems: dict
     assert [row["group_b"] for row in rows] == [1, 2, 2] * 2
     picture = Path("groups.svg").read_text(encoding="utf-8")
     assert picture.lstrip().startswith("<?xml") and picture.count("LineCollection") >= 2
-    table = run(*command)[1].splitlines()
-    assert [line.split()[0] for line in table[2:5]] == files and table[4].endswith("(2)")
+    table = run(*command)[1]
+    assert [line.split()[0] for line in table.splitlines()[2:5]] == files
+    assert table.count("(1)") == 4 and table.count("(2)") == 2 and table.count("–") == 3  # a note explains it
+    assert all(f"{row['metric']}: {row['signature']}" in table for row in rows)
 
 
 def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[str]]) -> None:
@@ -76,10 +78,7 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
     ("arguments", "message"),
     [
         (["good.txt"], "expected at least two different files of systems' texts, but got 1"),
-        (["good.txt", "good.txt"], "expected at least two different files"),
-        (["good.txt", "short.txt", "-r", "refs.txt"], "equally many rows, but good.txt has 20 and short.txt has 1"),
         (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 20 and short.txt has 1"),
-        (["good.txt", "none.txt", "-r", "refs.txt"], "none.txt: no such file"),
         (["good.txt", "bad.txt", "--metric", "wmd"], "expected one of wms, sms, "),
         (["good.txt", "bad.txt", "--sources", "refs.txt"], "expected --references FILE"),
         (

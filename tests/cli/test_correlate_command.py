@@ -17,6 +17,7 @@ from cli_texts import Failure, Run  # isort: skip
 
 GRADED = Path(__file__).parents[1] / "data" / "graded.jsonl"
 ROWS = [json.loads(line) for line in GRADED.read_text(encoding="utf-8").splitlines()]
+QUALITY = "reference_free_summary_quality"
 Correlate = Callable[..., str]
 
 
@@ -71,50 +72,37 @@ def test_plots_are_written_beside_the_table(run: Run, tmp_path: Path) -> None:
         (["--metrics", "wms", "--human", "fluency"], "fluency"),
         (["--metrics", "wms", "--resamples", "0"], "n_resamples"),
         (["--metrics", "wms", "--output", "table.png"], "expected a name that ends in .txt or .md or .csv or .json"),
-        (["--metrics", "wms", "--output", "none/table.md"], "there is no folder"),
     ],
 )
 def test_what_cannot_be_correlated_is_named(failure: Failure, arguments: list[str], message: str) -> None:
     assert re.search(message, failure("correlate", "--data", GRADED, *arguments))
 
 
+@pytest.mark.parametrize("column", ["human", "score", "grade"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_file_with_the_obvious_columns_is_correlated(run: Run, failure: Failure, tmp_path: Path, kind: str) -> None:
-    rows = [
-        {
-            "summary": row["candidate"],
-            "reference": row["references"][0],
-            "article": row["references"][0],
-            "grade": grade,
-        }
-        for row, grade in zip(ROWS[:21], range(21), strict=True)
-    ]
+def test_a_file_with_the_obvious_columns_is_correlated(
+    run: Run, failure: Failure, tmp_path: Path, kind: str, column: str
+) -> None:
+    names, texts = ["summary", "reference", "article", column], [row["candidate"] for row in ROWS[:21]]
+    references = [row["references"][0] for row in ROWS[:21]]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(texts, references, references, range(21), strict=True)]
     with (tmp_path / f"judged.{kind}").open("w", newline="") as file:
         if kind == "csv":
-            table = csv.DictWriter(file, rows[0])
-            table.writeheader()
-            table.writerows(rows)
+            csv.writer(file).writerows([names, *(row.values() for row in rows)])
         else:
             file.writelines(json.dumps(row) + "\n" for row in rows)
-    command = [
-        "correlate",
-        "--data",
-        file.name,
-        "--metrics",
-        "wms,reference_free_summary_quality,chrf",
-        "--resamples",
-        10,
-    ]
-    code, out, err = run(*command, "--human", "grade", "--device", "cpu", "--json")
+    command = ["correlate", "--data", file.name, "--metrics", f"wms,{QUALITY},chrf", "--resamples", 10]
+    if column == "grade":
+        error = failure(*command).splitlines()
+        assert error[1:3] == ["prediction,reference,human", "A cat sat.,The cat sat.,4"]
+        assert error[3].endswith("summary, reference, article, grade; --human names the column of human scores")
+        command += ["--human", "grade"]
+    code, out, err = run(*command, "--device", "cpu", "--json")
     assert (code, err) == (0, "")
-    texts, references = [row["summary"] for row in rows], [row["reference"] for row in rows]
     for row in json.loads(out)[:2]:
         scores = getattr(movers, row["metric"])(texts, references)["scores"]
-        assert (row["human"], row["n"]) == ("grade", 21)
+        assert (row["human"], row["n"]) == (column, 21)
         assert row["pearson"] == pytest.approx(stats.pearsonr(scores, range(21)).statistic, abs=1e-6)
-    error = failure(*command).splitlines()
-    assert error[1].startswith("prediction,reference,human") and error[2].endswith(",4")
-    assert error[3].endswith("summary, reference, article, grade; --human names the column of human scores")
 
 
 def test_texts_that_a_metric_needs_are_named_and_a_missing_file_at_once(failure: Failure, tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ def killed(data: Path) -> Callable[..., None]:
 def test_a_killed_run_continues_to_equal_bytes(
     run: Run, killed: Callable[..., None], data: Path, tmp_path: Path, name: str, when: str, count: int
 ) -> None:
-    metric = "wms[idf=corpus],sms"
+    # Vectors of an earlier section must not change a digit.
+    metric = "moverscore,bertscore_emd" if count == 3 else "wms[idf=corpus],sms"
     whole, output = tmp_path / f"whole-{name}", tmp_path / name
     printed = run("score", metric, "-p", data, "-r", data, "-o", whole)
     assert printed[0] == 0
@@ -101,17 +102,6 @@ def test_a_killed_run_continues_to_equal_bytes(
     assert run("score", metric, "-p", data, "-r", data, "-o", output, "--resume") == printed
     assert output.read_bytes() == whole.read_bytes()
     assert {path.name for path in tmp_path.iterdir()} - {data.name, output.name, whole.name} == set()
-
-
-def test_contextual_vectors_of_an_earlier_section_change_no_digit(
-    run: Run, killed: Callable[..., None], data: Path, tmp_path: Path
-) -> None:
-    metric = "moverscore,bertscore_emd"
-    texts = ["-p", data, "-r", data]
-    assert run("score", metric, *texts, "-o", tmp_path / "whole.jsonl")[0] == 0
-    killed(tmp_path / "s.jsonl", count=4, metric=metric)
-    assert run("score", metric, *texts, "-o", tmp_path / "s.jsonl", "--resume")[0] == 0
-    assert (tmp_path / "s.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
 def test_rows_without_a_score_are_empty_and_counted_also_in_a_continued_run(
@@ -159,9 +149,8 @@ def test_resume_requires_a_file_of_lines(failure: Failure, data: Path, more: lis
     assert failure("score", "wms", "-p", data, "-r", data, "--resume", *more).startswith("--resume requires --output")
 
 
-@pytest.mark.parametrize("rows", [20, 5])
 def test_an_interrupted_run_says_how_to_continue(
-    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, capsys: pytest.CaptureFixture[str]
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from movers.scorer import Scorer
 
@@ -169,7 +158,7 @@ def test_an_interrupted_run_says_how_to_continue(
 
     def interrupted(self: Scorer, *arguments: object, **options: object) -> object:
         for number, example in enumerate(stream(self, *arguments, **options)):  # type: ignore[arg-type]
-            if number == rows:
+            if number == 20:
                 raise KeyboardInterrupt
             yield example
 
@@ -179,9 +168,6 @@ def test_an_interrupted_run_says_how_to_continue(
         patch.setattr(Scorer, "stream", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(*texts)
-    advice = f"movers: continue with --resume: {output}.partial has the finished rows\n"
-    assert capsys.readouterr().err == (advice if rows > SECTION else "")
-    if rows < SECTION:  # nothing is finished, nothing is left
-        assert list(tmp_path.iterdir()) == [data]
-    assert run(*texts, *(["--resume"] if rows > SECTION else []))[0] == 0
+    assert capsys.readouterr().err == f"movers: continue with --resume: {output}.partial has the finished rows\n"
+    assert run(*texts, "--resume")[0] == 0
     assert output.read_text().count("\n") == len(ROWS) + 1

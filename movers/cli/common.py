@@ -115,7 +115,6 @@ class InputFiles:
                 self.texts[argument].append(file)
                 counts[path], digest = file.survey()
                 self.digests[f"{argument} (file {number})"] = f"sha256 {digest[:16]}"
-        self.predictions = self.texts["predictions"][0]
         (first, self.rows), *others = counts.items()
         if not self.rows:
             raise InputError(f"{first}: expected at least one row, but got none")
@@ -132,7 +131,7 @@ class InputFiles:
         from movers.scorer import Row
 
         compared = [argument for argument in self.texts if argument != "predictions"]
-        for prediction, *groups in zip(self.predictions, *map(self.joined, compared), strict=True):
+        for prediction, *groups in zip(self.texts["predictions"][0], *map(self.joined, compared), strict=True):
             yield Row(prediction, **dict(zip(compared, groups, strict=True)))
 
     @contextmanager
