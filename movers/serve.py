@@ -31,6 +31,7 @@ from movers.pictures.explain import FLAGS, about, frame, pictures
 from movers.registry import METRICS, MetricSpec, find_metric
 from movers.scorer import Row, Scorer
 from movers.scores.options import OptionRow, option_rows
+from movers.scores.unrelated import unrelated_texts
 
 __all__ = ["all_metrics_page", "chosen_options", "form_rows", "launch", "metric_page", "score_file", "score_pair"]
 
@@ -351,7 +352,8 @@ class _PairTab:
             metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()
         }
         explanations: list[Explanation] = []
-        yield {self.table: {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}, self.message: ""}
+        table = {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}
+        yield {**dict.fromkeys(self.outputs[:4], ""), self.table: table}
         try:
             for metric, spec in self.specs.items():
                 explanation = self.explain(metric, *fields)
@@ -359,10 +361,8 @@ class _PairTab:
                 unrelated = _unrelated(metric, **self.options_of(metric, fields[2:]))
                 rows[metric] = (metric, spec.title, explanation.score, unrelated, spec.summary)
                 if spec.compared_with == "sources":  # the aspects that the score is made of
-                    rows |= {
-                        name: ("", name.replace("_", "-"), value, None, "")
-                        for name, value in explanation.numbers.items()
-                    }
+                    aspects = explanation.numbers.items()
+                    rows |= {name: ("", name.replace("_", "-"), value, None, "") for name, value in aspects}
                 table = {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}
                 details = self._details(explanation) if metric == chosen else {}
                 yield {self.table: table, self.message: _notes(explanations), **details}
@@ -395,7 +395,8 @@ def _unrelated(metric: str, **options: object) -> float | None:
     """The mean score of unrelated texts; none without references, and rescaling maps it to 0."""
     if options.get("rescale") == "True" or find_metric(metric).compared_with == "sources":
         return None
-    scorer = Scorer((metric, {**chosen_options(metric, options), "rescale": True}))
+    rows = [Row(text, [text]) for text in unrelated_texts()]  # for IDF weights
+    scorer = Scorer((metric, {**chosen_options(metric, options), "rescale": True})).prepare(rows)
     return (scorer.metrics[metric].baseline or {})["score"]
 
 

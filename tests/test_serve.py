@@ -168,15 +168,15 @@ def test_a_wrong_column_is_mended_without_another_upload_and_the_csv_holds_no_fo
 
 
 def test_every_metric_with_references_scores_a_pair_and_each_score_is_shown_when_it_is_there() -> None:
-    fields = ("Snow melts.", "Ice thaws.", "default", "default", "default", "english", "default")
+    fields = ("Snow melts.", "Ice thaws.", "paper", "default", "default", "default", "default")
     steps = list(handler("score")("sms", *fields))
     tables = [value for step in steps for value in step.values() if isinstance(value, dict)]
     names = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
     counts = [sum(row[2] is not None for row in table["rows"]) for table in tables]
     assert counts == list(range(len(names) + 1)) and {table["chosen"] for table in tables} == {"sms"}
     for name, _, score, unrelated, _ in tables[-1]["rows"]:
-        options = {"stopwords": "english"} if "stopwords" in {row.name for row in serve.form_rows(name)} else {}
-        assert score == pytest.approx(METRICS[name].function(["Snow melts."], ["Ice thaws."], **options)["score"])
+        expected = METRICS[name].function(["Snow melts."], ["Ice thaws."], preset="paper")
+        assert score == pytest.approx(expected["score"])
         assert 0 < unrelated < 1
     assert sum("iframe" in str(step) for step in steps) == 1
 
