@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bag", "Label", "alignment_of"]
-
 
 class Label(NamedTuple):
     """A unit for alignments, with its character offsets; `sentence` is the index of the sentence in which it begins."""
@@ -25,8 +23,8 @@ class Bag(NamedTuple):
     """n units of a text, complete when the text has been read; labels are read for alignments only."""
 
     text: str
-    vectors: NDArray[np.floating]  # (n, d)
-    masses: NDArray[np.float64]  # (n,)
+    vectors: NDArray[np.floating] = np.zeros((0, 1), np.float32)  # (n, d)
+    masses: NDArray[np.float64] = np.zeros(0)  # (n,)
     labels: tuple[Label, ...] = ()  # of the n units
     dropped: tuple[Label, ...] = ()  # of what was filtered out
     unmatched: tuple[str | None, ...] = ()  # the word of each unit without a vector; empty if all have one

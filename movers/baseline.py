@@ -1,8 +1,4 @@
-"""Baselines for rescaling: mean scores of unrelated texts, for any model and corpus.
-
-Contextual vectors of unrelated texts are similar, so scores concentrate in the upper part of their range. Rescaling
-with the mean score b of random pairs, (x − b) / (1 − b), maps unrelated texts to 0 and keeps 1.
-"""
+"""Baselines for rescaling, as `movers baseline` writes them: mean scores of unrelated texts."""
 
 from __future__ import annotations
 
@@ -17,8 +13,6 @@ from movers.io import write_file
 from movers.registry import find_metric
 from movers.scores.unrelated import BASELINE_FORMAT
 from movers.signature import short_digest
-
-__all__ = ["compute_baseline", "save_baseline"]
 
 
 def compute_baseline(
@@ -64,5 +58,4 @@ def compute_baseline(
 
 
 def save_baseline(record: Mapping[str, object], path: str | Path) -> None:
-    """Write the result of `compute_baseline`."""
     write_file(path, json.dumps(dict(record), indent=2, ensure_ascii=False) + "\n")

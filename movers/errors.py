@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import lru_cache
 
-__all__ = ["InputError", "RowError", "TextError", "install_hint", "warn_once"]
+__all__ = ["InputError", "RowError", "TextError", "warn_once"]
 
 
 class InputError(ValueError, TypeError):
@@ -53,5 +53,5 @@ def warn_once(message: str) -> None:
 
 
 def install_hint(extra: str) -> str:
-    """How to install what an optional feature needs."""
+    """How to install an extra of this package."""
     return f"pip install '.[{extra}]' in a checkout of movers"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from typing import TypeGuard, get_args
+from typing import TypeGuard
 
 from movers.errors import InputError
-
-__all__ = ["check_choice", "check_options", "check_pairs", "check_positive", "check_text", "check_text_groups",
-           "check_texts", "did_you_mean", "is_group"]  # fmt: skip
 
 
 def _kind(value: object) -> str:
@@ -87,10 +84,9 @@ def check_pairs(
 
 
 def check_choice(metric: str, option: str, value: object, choices: Collection[object]) -> None:
-    """Check that `value` is one of `choices` (a Literal type or a collection)."""
-    valid = get_args(choices) or tuple(choices)
-    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in valid):
-        listed = ", ".join(repr(choice) for choice in valid)
+    """Check that `value` is one of `choices`; True is not 1."""
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
+        listed = ", ".join(map(repr, choices))
         raise InputError(f"{metric}: {option}: expected one of {listed}, but got {value!r}")
 
 
@@ -104,7 +100,6 @@ def check_positive(metric: str, option: str, value: object, none_allowed: bool =
 
 
 def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> None:
-    """Check that all option names are valid."""
     known = sorted(valid)
     for name in options:
         if name not in known:

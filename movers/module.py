@@ -21,8 +21,6 @@ from movers.inputs import check_pairs
 from movers.registry import MetricSpec, find_metric
 from movers.scorer import Scorer
 
-__all__ = ["TextMetric", "text_metric_info"]
-
 _SETTINGS = frozenset(inspect.signature(evaluate.Metric.__init__).parameters) - {"self", "kwargs"}
 
 
@@ -119,8 +117,8 @@ class TextMetric(evaluate.Metric, abc.ABC):
         if compared_with != "references" and references is None:
             del inputs["references"]  # evaluate.combine passes it to every module
         if unknown := ", ".join(key for key in inputs if key not in ("predictions", compared_with)):
-            hint = "" if unknown == "references" else "; options go to evaluate.load or compute"
-            raise InputError(f"{self.name}: expected predictions and {compared_with}, but got {unknown}{hint}")
+            hint = self.spec.usage if unknown == "references" else "options go to evaluate.load or compute"
+            raise InputError(f"{self.name}: expected predictions and {compared_with}, but got {unknown}; {hint}")
         return {"predictions": predictions, compared_with: inputs.get(compared_with)}
 
     def _store(self, rows: Mapping[str, object], first_row: int = 0) -> None:

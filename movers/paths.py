@@ -6,8 +6,6 @@ from pathlib import Path
 
 from movers.errors import InputError
 
-__all__ = ["module_path"]
-
 _PACKAGE = Path(__file__).parent
 
 

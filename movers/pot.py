@@ -18,8 +18,6 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["solver"]
-
 Floats = NDArray[np.float64]
 _MAX_ITERATIONS = 10_000_000  # documents of 5,000 words take 200,000
 _loading = threading.Lock()

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from movers.scores.options import MetricOptions
     from movers.weights import Corpus
 
-__all__ = ["METRICS", "MetricFunction", "MetricSpec", "MetricWithOptions", "find_metric", "parse_metric",
-           "parse_options", "parse_value", "split_metrics"]  # fmt: skip
-
 MetricWithOptions = str | tuple[str, Mapping[str, object]]
 #: `function(predictions, references, **options)` → result
 MetricFunction = Callable[..., dict[str, Any]]
@@ -41,6 +38,12 @@ class MetricSpec:
     def metric_class(self) -> type[Metric]:
         module, _, name = self.home.partition(":")
         return getattr(importlib.import_module(module), name)
+
+    @property
+    def usage(self) -> str:
+        """Which texts to pass, for errors."""
+        texts = {"references": "references", "sources": "sources=documents (what was summarised)"}
+        return f"pass predictions and {texts[self.compared_with]}"
 
     @property
     def options_class(self) -> type[MetricOptions]:
@@ -64,7 +67,6 @@ class MetricSpec:
 
     @property
     def function(self) -> MetricFunction:
-        """The plain function of that name."""
         from movers.scorer import metric_function
 
         return metric_function(self)
@@ -92,7 +94,6 @@ METRICS: dict[str, MetricSpec] = {spec.name: spec for spec in (
 
 
 def find_metric(name: str) -> MetricSpec:
-    """The metric of that name."""
     if name not in METRICS:
         hint = did_you_mean(name, METRICS)
         raise InputError(f"metric: expected one of {', '.join(METRICS)}, but got {name!r}{hint}")

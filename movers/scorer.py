@@ -7,10 +7,11 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from movers.encoders.cache import VECTORS
 from movers.errors import InputError
@@ -22,13 +23,8 @@ from movers.scores.languages import language_warning
 from movers.scores.metric import Example, Metric
 from movers.scores.options import MetricOptions, RunSettings, option_rows
 from movers.scores.result import Result, collect
-from movers.threads import solver_pool
+from movers.threads import chunks, solver_pool
 from movers.weights import CORPUS_TABLES, Corpus
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-__all__ = ["SECTION", "Example", "Row", "Scorer", "metric_function", "score_many"]
 
 SECTION = 4096  # rows; no block crosses a multiple of it, so that a resumed run forms the same blocks
 _UNKNOWN_SHARE = 0.1  # of the rows; above it a warning is issued
@@ -109,7 +105,8 @@ class Scorer:
         """Build the metrics; those with the same encoder know which layers the others need of a text."""
         metrics = {}
         for label, spec in self.specs.items():
-            corpus = Corpus(_Column(rows, "prediction"), _Column(rows, spec.compared_with)) if rows else None
+            references = (getattr(row, spec.compared_with) for row in rows)
+            corpus = Corpus((row.prediction for row in rows), references) if rows else None
             metrics[label] = spec.build(self.options[label], corpus)
         encodings = [metric.encoding for metric in metrics.values() if metric.encoding]
         for label, metric in metrics.items():
@@ -121,11 +118,10 @@ class Scorer:
 
     def _follow_training(self) -> None:
         """Build the metrics again if the weights of a model that the caller holds have changed."""
-        for label, metric in self.metrics.items():
-            held = [getattr(metric, name, None) for name in ("encoder", "sentence_encoder")]
-            if _objects(self.options[label]) and not all(getattr(encoder, "is_current", True) for encoder in held):
-                self.metrics = self._build(())
-                return
+        names = ("encoder", "sentence_encoder")
+        encoders = [getattr(metric, name, None) for metric in self.metrics.values() for name in names]
+        if not all(getattr(encoder, "is_current", True) for encoder in encoders):
+            self.metrics = self._build(())
 
     def prepare(self, rows: Iterable[Row]) -> Scorer:
         """A scorer whose IDF tables are built from these rows, which are iterated more than once."""
@@ -142,9 +138,11 @@ class Scorer:
     def __getstate__(self) -> dict[str, object]:
         """Names, options and IDF tables: the process that receives them loads the models."""
         for label, options in self.options.items():
-            for name, model in _objects(options).items():
-                expected = "a name or path, from which every process loads it"
-                raise InputError(f"{label}: {name}: expected {expected}, but got {type(model).__name__}")
+            for name in ("model", "sentence_encoder"):
+                model = getattr(options, name, None)
+                if not isinstance(model, str | os.PathLike | None):
+                    expected = "a name or path, from which every process loads it"
+                    raise InputError(f"{label}: {name}: expected {expected}, but got {type(model).__name__}")
         return {"specs": self.specs, "options": self.options, "on_error": self.on_error}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -158,7 +156,7 @@ class Scorer:
         for spec in self.specs.values():
             name = spec.compared_with
             if arguments[name] is None:
-                raise InputError(f"{spec.name}: {name}: expected {name} to compare with, but got none")
+                raise InputError(f"{spec.name}: {name}: expected {name} to compare with, but got none; {spec.usage}")
             if name not in columns:
                 columns["prediction"], columns[name] = check_pairs(spec.name, predictions, arguments[name], name)
         rows = [Row(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
@@ -172,13 +170,17 @@ class Scorer:
         run that was stopped can be continued at the beginning of a section, `first_row`.
         """
         self._follow_training()
-        name, progress = ", ".join(self.specs), self._run.progress
         rows = iter(rows)
         first_rows = list(islice(rows, 32))
-        unsuited = {label for label in self.metrics if self._warn_about_language(label, first_rows)}
+        unsuited = set()
+        for label, metric in self.metrics.items():
+            texts = [text for row in first_rows for text in (row.prediction, *getattr(row, metric.compared_with))]
+            if language_warning(metric, texts):
+                unsuited.add(label)
         unknown = dict.fromkeys(self.metrics, 0)
         failures: dict[str, list[str]] = {}
         count = 0
+        name, progress = ", ".join(self.specs), self._run.progress
         with progress_bar(total, desc=name, unit=" texts", progress=progress, initial=first_row) as bar:
             for examples in self._examples(chain(first_rows, rows), total, first_row):
                 yield examples
@@ -199,11 +201,6 @@ class Scorer:
                     stacklevel=2,
                 )
 
-    def _warn_about_language(self, label: str, rows: Sequence[Row]) -> bool:
-        others = self.specs[label].compared_with
-        texts = [text for row in rows for text in (row.prediction, *getattr(row, others))]
-        return language_warning(self.metrics[label], texts)
-
     @property
     def _run(self) -> RunSettings:
         return next(iter(self.options.values())).run
@@ -212,43 +209,38 @@ class Scorer:
         workers = self._run.workers or 1
         if total is not None:
             workers = min(workers, (total - first_row) // _LEAST_BLOCK)
-        if workers > 1 and all(metric.in_processes for metric in self.metrics.values()) and _may_have_children():
+        if workers > 1 and all(metric.in_processes for metric in self.metrics.values()):
             size = 1024 if total is None else min(1024, max(_LEAST_BLOCK, total // (4 * workers)))
-            yield from self._in_processes(_numbered(blocks(rows, size), first_row), workers)
+            yield from self._in_processes(blocks(rows, first_row, size), workers)
             return
-        iterator = iter(rows)
         with solver_pool(self._run.threads) as pool:
-            while section := list(islice(iterator, SECTION)):
-                for start, block in _numbered(blocks(section), first_row):
+            for section in chunks(rows, SECTION):
+                for start, block in blocks(section, first_row):
                     yield from self._score_block(block, start, pool)
                 first_row += len(section)
                 if len(section) == SECTION:
                     self.forget()
 
-    def _score_block(self, rows: Sequence[Row], first_row: int, pool: Executor | None) -> list[Examples]:
+    def _score_block(self, rows: Sequence[Row], first_row: int, pool: Executor | None = None) -> list[Examples]:
         columns = []
-        for label, metric in self.metrics.items():
-            pairs = [(row.prediction, getattr(row, self.specs[label].compared_with)) for row in rows]
+        for metric in self.metrics.values():
+            pairs = [(row.prediction, getattr(row, metric.compared_with)) for row in rows]
             columns.append(score_block(metric, pairs, pool, first_row, self.on_error))
         return list(zip(*columns, strict=True))
 
-    def _in_processes(self, tasks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[Examples]:
+    def _in_processes(self, tasks: Iterable[tuple[int, list[Row]]], workers: int) -> Iterator[Examples]:
         from concurrent.futures import Future, ProcessPoolExecutor
         from concurrent.futures.process import BrokenProcessPool
 
-        pending: deque[Future[tuple[list[Examples], list[tuple[type[Warning], str]]]]] = deque()
-        with ProcessPoolExecutor(workers, initializer=_begin, initargs=(self,)) as pool:
+        pending: deque[Future[list[Examples]]] = deque()
+        with ProcessPoolExecutor(workers) as pool:
             try:
-                while True:
-                    pending.extend(
-                        pool.submit(_score_in_worker, task) for task in islice(tasks, 2 * workers - len(pending))
-                    )
-                    if not pending:
-                        return
-                    examples, caught = pending.popleft().result()
-                    for category, message in caught:
-                        warnings.warn(message, category, stacklevel=2)
-                    yield from examples
+                for first_row, rows in tasks:
+                    pending.append(pool.submit(self._score_block, rows, first_row))
+                    if len(pending) == 2 * workers:
+                        yield from pending.popleft().result()
+                for task in pending:
+                    yield from task.result()
             except BrokenProcessPool:
                 raise InputError(
                     f"workers: a process ended without an answer: memory may not suffice for {workers} of them, or "
@@ -265,50 +257,6 @@ class Scorer:
         """Label → result dict, from the examples of all rows."""
         pairs = zip(self.metrics.items(), zip(*examples, strict=True), strict=True)
         return {label: collect(metric, column) for (label, metric), column in pairs}
-
-
-def _objects(options: MetricOptions) -> dict[str, object]:
-    """Models that are given as objects, not by name."""
-    models = {name: getattr(options, name, None) for name in ("model", "sentence_encoder")}
-    return {name: model for name, model in models.items() if not isinstance(model, str | os.PathLike | None)}
-
-
-class _Column:
-    """A column of rows that can be iterated more than once."""
-
-    def __init__(self, rows: Iterable[Row], name: str) -> None:
-        self.rows, self.name = rows, name
-
-    def __iter__(self) -> Iterator[Any]:
-        return (getattr(row, self.name) for row in self.rows)
-
-
-def _numbered(row_blocks: Iterable[list[Row]], first_row: int) -> Iterator[tuple[int, list[Row]]]:
-    for rows in row_blocks:
-        yield first_row, rows
-        first_row += len(rows)
-
-
-def _may_have_children() -> bool:
-    from multiprocessing import current_process
-
-    return not current_process().daemon
-
-
-_worker: Scorer | None = None  # in a worker process
-
-
-def _begin(scorer: Scorer) -> None:
-    global _worker
-    _worker = scorer
-
-
-def _score_in_worker(task: tuple[int, list[Row]]) -> Any:
-    assert _worker is not None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        examples = _worker._score_block(task[1], task[0], None)
-    return examples, [(entry.category, str(entry.message)) for entry in caught]
 
 
 def score_many(
@@ -331,12 +279,7 @@ def metric_function(spec: MetricSpec) -> MetricFunction:
         arguments = dict(zip(names, texts, strict=False))
         arguments |= {name: options.pop(name) for name in names if name in options}
         if len(arguments) < 2 or len(texts) > 2:
-            meant = {"references": "the reference texts", "sources": "the documents that were summarised"}
-            other = next((f"; got {name}" for name in meant if name in options), "")
-            raise TypeError(
-                f"{spec.name}() takes predictions and {spec.compared_with} ({meant[spec.compared_with]}), "
-                f"and options by name{other}"
-            )
+            raise InputError(f"{spec.name}: {spec.usage}, and options by name")
         key = tuple((name, value, type(value)) for name, value in options.items())  # True is not 1
         scorer = _cached_scorer(spec.name, key) if _plain(options) else Scorer((spec.name, options))
         return scorer.score(**arguments)[spec.name]

@@ -7,27 +7,30 @@ anywhere. Needs gradio (extra `demo`).
 from __future__ import annotations
 
 import base64
-import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache, partial
 from html import escape
-from importlib import resources
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio
-import pandas
 from gradio.exceptions import InvalidPathError
 
+from movers.encoders.cache import VECTORS
 from movers.errors import InputError, RowError
 from movers.inputs import check_text
-from movers.io import Table, Texts, csv_row
+from movers.io import Texts, csv_row, read_records
 from movers.pictures import Explainer, Explanation
-from movers.pictures.explain import FLAGS, about, frame, histogram, pictures
+from movers.pictures.explain import FLAGS, about, frame, pictures
 from movers.registry import METRICS, MetricSpec, find_metric
-from movers.scorer import Example, Row, Scorer
-from movers.scores.options import option_rows
+from movers.scorer import Row, Scorer
+from movers.scores.options import OptionRow, option_rows
 
 __all__ = ["all_metrics_page", "chosen_options", "form_rows", "launch", "metric_page", "score_file", "score_pair"]
 
@@ -35,9 +38,11 @@ CHARACTERS = 5_000  # of a text
 REFERENCES = 4  # of a pair
 FILE_BYTES = 1_000_000
 FILE_ROWS = 2_000
-SHOWN_ROWS = 50  # of a file, in the table
 WAITING = 20  # requests in gradio's queue
+SESSIONS = 20  # visitors whose last output gradio keeps
+VECTOR_BYTES = 64_000_000  # of encoded texts that are kept
 FORMATS = (".jsonl", ".json", ".csv", ".tsv")  # nothing compressed: what is uploaded is what memory must hold
+PAGE_OPTIONS = ("preset", "rescale", "model", "stopwords", "alignment")  # in the form; programs have them all
 
 #: Options of the machine, or with a single sensible value.
 _HIDDEN = {"dtype", "progress", "return_alignment", "all_layers", "use_fast_tokenizer"}
@@ -50,38 +55,33 @@ _OFFERED: dict[tuple[str, object], tuple[object, ...]] = {
     ("stopwords", "auto"): ("auto", "english", None),
     ("stopwords", None): (None, "english"),
     ("lang", "en"): ("en", "de", "es", "fr", "it", "nl", "pl", "pt", "ru"),
-    ("layer", "mean"): ("mean", "last", "pmeans", "routing"),
-    ("layer", "last"): ("last", "mean", "pmeans", "routing"),
     ("aggregation", None): (None, "pmeans", "routing", "last", "mean"),
     ("n_gram", 1): (1, 2, 3, "sentence"),
+    **{("layer", default): ("mean", "last", "pmeans", "routing") for default in ("mean", "last")},
 }
 
+_SUMMARY = "Compare a generated text with a reference, by embeddings and optimal transport."
+_NAMES = {"references": ("Prediction", "Reference"), "sources": ("Summary", "Document")}
+#: A table that the script of the page draws and sorts. The first input of the event `select` is the clicked row.
+_TABLE: dict[str, Any] = {"html_template": "", "js_on_load": "movers.table(element, props, trigger, watch)"}
+_CLICK: dict[str, Any] = {"js": "(_, ...fields) => [movers.row, ...fields]", "trigger_mode": "always_last"}
+_DATA = Path(__file__).parent / "data"
+# One pair and one file at a time, of all metrics: a file does not hold up pairs.
+_PAIRS: dict[str, Any] = {"concurrency_id": "pairs", "concurrency_limit": 1}
+_FILES: dict[str, Any] = {"concurrency_id": "files", "concurrency_limit": 1}
+_PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}  # for the page alone
 
-class FormRow(NamedTuple):
-    """An option with the choices that a page offers, as a person types them (`none`, `true`) → their values."""
 
-    name: str
-    help: str
-    default: str
-    choices: Mapping[str, object]
-
-
-def form_rows(metric: str) -> list[FormRow]:
+def form_rows(metric: str) -> list[OptionRow]:
     """The options that a page offers; all are choices."""
-    spec = find_metric(metric)
-    rows = []
+    spec, rows = find_metric(metric), []
     for option in option_rows(spec.options_class):
         choices = option.choices or _OFFERED.get((option.name, option.default), ())
         if option.name == "preset":
             choices = (None, *spec.options_class.presets)
         if len(choices) > 1 and option.name not in _HIDDEN and not option.alias_of:
-            typed = {_typed(choice): choice for choice in choices}
-            rows.append(FormRow(option.name, option.help, _typed(option.default), typed))
+            rows.append(option._replace(choices=choices))
     return rows
-
-
-def _typed(value: object) -> str:
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def chosen_options(metric: str, values: object) -> dict[str, object]:
@@ -97,12 +97,12 @@ def chosen_options(metric: str, values: object) -> dict[str, object]:
     for name, value in values.items():
         if name not in rows:
             raise InputError(f"{metric}: options: expected some of {', '.join(rows)}, but got {name!r:.60}")
-        row = rows[name]
-        if _typed(value) not in row.choices:
+        choices = {str(choice).lower(): choice for choice in rows[name].choices}
+        if str(value).lower() not in choices:
             got = repr(value)[:60] if isinstance(value, str) else type(value).__name__
-            raise InputError(f"{metric}: {name}: expected one of {', '.join(row.choices)}, but got {got}")
-        if _typed(value) != row.default:
-            chosen[name] = row.choices[_typed(value)]
+            raise InputError(f"{metric}: {name}: expected one of {', '.join(choices)}, but got {got}")
+        if choices[str(value).lower()] != rows[name].default:
+            chosen[name] = choices[str(value).lower()]
     find_metric(metric).parse(chosen)
     return chosen
 
@@ -114,13 +114,8 @@ def _check_length(place: str, text: str) -> None:
 
 
 def score_pair(metric: str, prediction: object, references: object, options: object) -> Explanation:
-    """Score what a visitor sent: one prediction against one or several references (or documents).
-
-    >>> score_pair("wms", "Snow melts.", ["Snow melts."], {}).score
-    1.0
-    """
-    spec = find_metric(metric)
-    chosen = chosen_options(metric, options)
+    """Score what a visitor sent: one prediction against one or several references (or documents)."""
+    spec, chosen = find_metric(metric), chosen_options(metric, options)
     if not isinstance(references, list) or not 0 < len(references) <= REFERENCES:
         got = len(references) if isinstance(references, list) else type(references).__name__
         raise InputError(f"{metric}: {spec.compared_with}: expected a list of 1 to {REFERENCES} texts, but got {got}")
@@ -134,77 +129,80 @@ def score_pair(metric: str, prediction: object, references: object, options: obj
     return Explainer(metric, chosen, [row]).explain([row])[0]
 
 
-class ScoredFile(NamedTuple):
-    """A scored file: a line about it, the signature, and all rows as CSV."""
-
-    summary: str
-    signature: str
-    scores: list[float]
-    csv: str
-
-
 def score_file(
-    metric: str,
-    path: str,
-    options: object,
-    prediction_column: str = "",
-    other_column: str = "",
-    track: Callable[..., Iterable[tuple[Example, ...]]] = lambda examples, total: examples,
-) -> ScoredFile:
-    """Score an uploaded file; columns are found by their usual names unless they are named. `track` shows progress."""
-    chosen = chosen_options(metric, options)
-    try:
-        rows = _read_rows(find_metric(metric), path, prediction_column.strip(), other_column.strip())
-    except InputError as error:  # do not reveal the server's path
-        raise InputError(str(error).replace(path, Path(path).name)) from None
+    metric: str, path: str, options: object, columns: Sequence[object], track: Callable[..., Any] | None = None
+) -> tuple[str, str, list[list[Any]]]:
+    """Score two columns of an uploaded file: a line about the scores, the signature, and a table with a heading."""
+    chosen, rows = chosen_options(metric, options), read_rows(metric, path, columns)
     scorer = Scorer(metric, **chosen, progress=False).prepare(rows)
+    scored = scorer.stream(rows, total=len(rows))
     try:
-        examples = [example for (example,) in track(scorer.stream(rows, total=len(rows)), total=len(rows))]
+        examples = [example for (example,) in (track(scored, total=len(rows)) if track else scored)]
     except RowError as error:
         raise error.at(f"file: row {error.row + 1}") from None
-    lines = [csv_row(["row", "score", *examples[0].parts, *FLAGS, "prediction"])]
-    for number, (row, example) in enumerate(zip(rows, examples, strict=True), 1):
+    table: list[list[Any]] = [["row", "score", *examples[0].parts, *FLAGS, *scorer.compared_with, "prediction"]]
+    for row, example in zip(rows, examples, strict=True):
         flags = [int(getattr(example, flag)) for flag in FLAGS]
-        lines.append(csv_row([number, example.score, *example.parts.values(), *flags, row.prediction]))
-    scores = [example.score for example in examples]
+        texts = [" / ".join(row.references or row.sources), row.prediction]
+        table.append([len(table), example.score, *example.parts.values(), *flags, *texts])
+    mean = math.fsum(example.score for example in examples) / len(examples)
     counts = {flag: sum(getattr(example, flag) for example in examples) for flag in FLAGS}
-    summary = f"Mean {math.fsum(scores) / len(scores):.4g} over {len(scores):,} rows"
-    summary += "".join(f", {count} {flag}" for flag, count in counts.items() if count) + "."
-    return ScoredFile(summary, scorer.signatures[metric], scores, "".join(lines))
+    flagged = "".join(f", {count} {flag}" for flag, count in counts.items() if count)
+    return f"Mean {mean:.3f} over {len(rows):,} rows{flagged}.", scorer.signatures[metric], table
 
 
-def _read_rows(spec: MetricSpec, path: str, prediction_column: str, other_column: str) -> list[Row]:
+def _read_upload(path: str) -> list[dict[str, object]]:
+    """The records of an uploaded file, whose size gradio limits."""
     try:
+        os.utime(path)  # gradio deletes it ten minutes after this
         with open(path, "rb") as file:
-            content = file.read(FILE_BYTES + 1)
+            compressed = file.read(2) == b"\x1f\x8b"
     except OSError:
-        raise InputError("file: expected a file, but it has been deleted; upload it again") from None
-    if len(content) > FILE_BYTES:
-        raise InputError(f"file: expected at most {FILE_BYTES:,} bytes, but got more")
-    if Path(path).suffix.lower() not in FORMATS or content.startswith(b"\x1f\x8b"):
+        raise InputError("file: expected a file, but there is none, or it has been deleted; upload it again") from None
+    if compressed or Path(path).suffix.lower() not in FORMATS:
         raise InputError("file: expected JSONL, JSON, CSV or TSV with columns, uncompressed, but got another format")
-    table = Table(path)
-    predictions = Texts(table, "predictions", prediction_column or None)
-    others = Texts(table, spec.compared_with, other_column or None).groups()
+    try:
+        records = list(islice(read_records(path), FILE_ROWS + 1))
+    except InputError as error:  # do not reveal the server's path
+        raise InputError(str(error).replace(path, Path(path).name)) from None
+    if not 0 < len(records) <= FILE_ROWS:
+        raise InputError(f"file: expected 1 to {FILE_ROWS:,} rows, but got {'more' if records else 'none'}")
+    return records
+
+
+def find_columns(metric: str, path: str) -> tuple[list[str], list[str | None]]:
+    """The columns of an uploaded file, and which to compare: the only one with a common name, or None."""
+    names, compared = list(_read_upload(path)[0]), []
+    for argument in ("predictions", find_metric(metric).compared_with):
+        texts = Texts(path, argument)
+        with suppress(InputError):
+            next(texts.groups())
+        compared.append(texts.column)
+    return names, compared
+
+
+def read_rows(metric: str, path: str, columns: Sequence[object]) -> list[Row]:
+    """The rows of an uploaded file."""
+    records, others = _read_upload(path), find_metric(metric).compared_with
+    for argument, column in zip(("predictions", others), columns, strict=True):
+        if column not in records[0]:
+            expected = f"expected one of {', '.join(records[0])}, but got {column or 'none'!s:.60}"
+            raise InputError(f"file: choose the column of {argument}: {expected}")
     rows = []
-    for number, (prediction, group) in enumerate(zip(predictions, others, strict=True), 1):
-        if number > FILE_ROWS:
-            raise InputError(f"file: expected at most {FILE_ROWS:,} rows, but got more")
+    for number, record in enumerate(records, 1):
+        prediction, value = (record.get(str(column)) for column in columns)
+        group: list[Any] = value if isinstance(value, list) and value else [value]
         for text in (prediction, *group):
-            _check_length(f"file: row {number}", text)
-        rows.append(Row(prediction, **{spec.compared_with: group}))
-    if not rows:
-        raise InputError("file: expected at least one row, but got none")
+            _check_length(f"file: row {number}", check_text("file", "row", str(number), text))
+        rows.append(Row(str(prediction), **{others: group}))
     return rows
 
 
-# One pair and one file at a time, of all metrics: a file does not hold up pairs.
-_PAIRS: dict[str, Any] = {"concurrency_id": "pairs", "concurrency_limit": 1}
-_FILES: dict[str, Any] = {"concurrency_id": "files", "concurrency_limit": 1}
-
-
 class _Page(gradio.Blocks):
-    """A page that opens nothing but uploads: gradio would download an address that is sent in place of a file."""
+    """A page that opens nothing but uploads: gradio would download an address that is sent in place of a file.
+
+    What is wrong with a request is a message to its sender.
+    """
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *state: Any, **more: Any) -> Any:
         if _has_address(inputs):
@@ -213,6 +211,14 @@ class _Page(gradio.Blocks):
             return await super().preprocess_data(block_fn, inputs, *state, **more)
         except InvalidPathError:
             raise gradio.Error("file: expected an upload, but got another path", print_exception=False) from None
+        except ValueError:
+            raise gradio.Error("expected the values that the API names", print_exception=False) from None
+
+    async def call_function(self, *arguments: Any, **more: Any) -> Any:
+        try:
+            return await super().call_function(*arguments, **more)
+        except InputError as error:
+            raise gradio.Error(str(error), print_exception=False) from error
 
 
 def _has_address(value: object) -> bool:
@@ -227,22 +233,40 @@ def metric_page(name: str) -> gradio.Blocks:
 
 
 def all_metrics_page(names: Sequence[str] | None = None) -> gradio.Blocks:
-    """The page of several metrics, of which one is shown at a time; all metrics by default."""
+    """The page of several metrics, by default of all."""
     specs = [find_metric(name) for name in names or METRICS]
-    # No usage data; uploads that were never scored are deleted after ten minutes.
-    with _Page(title="movers", analytics_enabled=False, delete_cache=(60, 600)) as page:
-        choices = [(spec.title, spec.name) for spec in specs]
-        choice = gradio.Radio(choices, value=specs[0].name, label="Metric", visible=len(specs) > 1)
-        columns = []
+    title, summary = (specs[0].title, specs[0].summary) if len(specs) == 1 else ("movers", _SUMMARY)
+    # No usage data; uploads are deleted ten minutes after their last use.
+    with _Page(title=title, analytics_enabled=False, delete_cache=(60, 600)) as page:
+        gradio.HTML(f"<h1>{escape(title)}</h1><p>{escape(summary)}</p>", elem_classes="movers-head")
+        address, forms = gradio.Textbox(visible=False), []
+        with gradio.Tabs() as tabs:
+            for tab, compared_with in (("A pair", "references"), ("A summary", "sources")):
+                if group := [spec for spec in specs if spec.compared_with == compared_with]:
+                    with gradio.Tab(tab, id=compared_with):
+                        forms.append(_PairTab(group))
+            with gradio.Tab("A file"):
+                _add_file_tab(specs, forms[0])
+            with gradio.Tab("API"):
+                guide = gradio.Markdown()
         for spec in specs:
-            with gradio.Column(visible=spec is specs[0]) as column:
-                _add_metric(page, spec, scored=spec is specs[0])
-            columns.append(column)
+            _add_endpoint(spec)
 
-        def switch(name: str) -> list[gradio.Column]:
-            return [gradio.Column(visible=name == spec.name) for spec in specs]
+        def follow_link(address: str) -> dict[Any, Any]:
+            """Fill in what the address of the page says: `?prediction=…&reference=…&metric=…`."""
+            place, _, query = address.partition("#")[0].partition("?")
+            values = dict(parse_qsl(query))
+            metric = values.get("metric")
+            form = next((form for form in forms if metric in form.specs), forms[0])
+            linked: dict[Any, Any] = dict(zip(form.texts, map(values.get, ("prediction", "reference")), strict=True))
+            if metric in form.specs:
+                linked |= {form.chosen: metric, tabs: gradio.Tabs(selected=form.specs[metric].compared_with)}
+            return {guide: _guide(place, specs), **{field: value for field, value in linked.items() if value}}
 
-        choice.change(switch, choice, columns, api_visibility="private", show_progress="hidden")
+        filled = [tabs, guide, *(field for form in forms for field in (*form.texts, form.chosen))]
+        event = page.load(follow_link, address, filled, js="() => [location.href]", **_PRIVATE)
+        for form in forms:
+            event = event.then(form.score, form.inputs, form.outputs, **_PRIVATE, **_PAIRS)
     return page
 
 
@@ -250,89 +274,144 @@ def launch(page: gradio.Blocks, **options: Any) -> None:
     """Serve a page, on this machine alone unless `server_name` says otherwise; there is no share link."""
     settings: dict[str, Any] = {
         "max_file_size": FILE_BYTES,
-        "css": resources.files("movers").joinpath("data", "page.css").read_text(encoding="utf-8"),
+        "state_session_capacity": SESSIONS,
+        "css_paths": _DATA / "page.css",
+        "head": f"<script>{(_DATA / 'page.js').read_text(encoding='utf-8')}</script>",
         # Its own fonts would be loaded from elsewhere.
         "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
-        "footer_links": ["api"],
+        "footer_links": [],
         **dict.fromkeys(("share", "run_history", "ssr_mode", "pwa", "enable_monitoring"), False),
     }
+    VECTORS.capacity = min(VECTORS.capacity, VECTOR_BYTES)
+    os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "100")  # of its own statistics, made anew at every event
     page.queue(max_size=WAITING).launch(**{**settings, **options})
 
 
-def _add_metric(page: gradio.Blocks, spec: MetricSpec, scored: bool) -> None:
-    """Add the tabs of a metric to the page under construction; `scored` shows a result before the first click."""
-    facts = about(spec.name)
-    paper = f" [{facts['paper']}](https://doi.org/{facts['doi']})" if facts["doi"] else ""
-    gradio.Markdown(f"# {spec.title}\n\n{facts['about'] or spec.summary}{paper}")
-    with gradio.Tabs():
-        with gradio.Tab("A pair"):
-            options = _add_pair_tab(page, spec, facts["examples"], scored)
-        with gradio.Tab("A file"):
-            _add_file_tab(spec, options)
+class _PairTab:
+    """Two texts, a table with a row per metric, and the picture of one of them."""
 
-    # The endpoint for programs.
-    def answer(prediction: str, references: list[str], options: dict[str, object] | None = None) -> dict[str, Any]:
+    def __init__(self, specs: Sequence[MetricSpec]) -> None:
+        self.specs = {spec.name: spec for spec in specs}
+        self.names = _NAMES[specs[0].compared_with]
+        examples = {label: texts for spec in specs for label, *texts in about(spec.name)["examples"]
+                    if spec is specs[0] or label.startswith("Weakness")}  # fmt: skip
+        small: dict[str, Any] = {"size": "sm", "scale": 0, "min_width": 0}
+        with gradio.Row():
+            self.texts = [gradio.Textbox(text, label=name, lines=3, max_lines=8, min_width=280)
+                          for name, text in zip(self.names, next(iter(examples.values())), strict=True)]  # fmt: skip
+        with gradio.Row(elem_classes="movers-actions"):
+            score = gradio.Button("Score", variant="primary", scale=0, min_width=120)
+            shortcuts = [gradio.Button(label, **small) for label in examples]
+        self.options = self._add_options()
+        self.message, self.table = gradio.HTML(), gradio.HTML(**_TABLE)
+        with gradio.Row(elem_classes="movers-actions movers-take"):
+            link = gradio.Button("Copy link", **small)
+            saves = {kind: gradio.Button(f"Save picture ({kind.upper()})", **small) for kind in ("png", "svg")}
+            status, content = gradio.HTML(), gradio.Textbox(visible=False)
+        self.details, self.picture = gradio.HTML(), gradio.HTML()
+        self.chosen = gradio.Textbox(specs[0].name, visible=False)
+        self.outputs = [self.message, self.table, self.details, self.picture, self.chosen]
+        self.inputs = [self.chosen, *self.texts, *self.options.values()]
+        events: dict[str, Any] = {"inputs": self.inputs, "outputs": self.outputs, **_PRIVATE, **_PAIRS}
+        score.click(self.score, **events)
+        self.table.select(self.choose, **events, **_CLICK)
+        for shortcut, texts in zip(shortcuts, examples.values(), strict=True):
+            shortcut.click(lambda texts=texts: texts, None, self.texts, **_PRIVATE).then(self.score, **events)
+        gradio.on([field.input for field in self.options.values()], self.score, **events)
+        link.click(None, self.inputs[:3], status, js="movers.link", **_PRIVATE)
+        for kind, button in saves.items():
+            event = button.click(partial(self.save, kind), self.inputs, content, **_PRIVATE, **_PAIRS)
+            event.then(None, [content, self.chosen], None, js=f"(url, name) => movers.save(url, `${{name}}.{kind}`)")
+
+    def _add_options(self) -> dict[str, gradio.Dropdown]:
+        fields = {}
+        with gradio.Accordion("Options", open=False), gradio.Row(elem_classes="movers-options"):
+            for name in PAGE_OPTIONS:
+                rows = {metric: row for metric in self.specs for row in form_rows(metric) if row.name == name}
+                choices = dict.fromkeys(["default", *(str(choice) for row in rows.values() for choice in row.choices)])
+                if rows:
+                    info = f"{next(iter(rows.values())).help} ({', '.join(rows)})"
+                    fields[name] = gradio.Dropdown(list(choices), label=name, info=info, min_width=210)
+        return fields
+
+    def options_of(self, metric: str, values: Sequence[object]) -> dict[str, object]:
+        """The chosen values that this metric offers; its other options have their defaults."""
+        choices = {row.name: [*map(str, row.choices)] for row in form_rows(metric)}
+        chosen = zip(self.options, map(str, values), strict=True)
+        return {name: value for name, value in chosen if value in choices.get(name, ())}
+
+    def explain(self, metric: str, first: str | None, second: str | None, *values: object) -> Explanation:
+        for name, text in zip(self.names, (first, second), strict=True):
+            _check_length(name, text or "")
+        return score_pair(metric, first or "", [second or ""], self.options_of(metric, values))
+
+    def score(self, chosen: str, *fields: Any) -> Iterator[dict[Any, Any]]:
+        """Score by every metric, and show each score as soon as it is computed."""
+        rows: dict[str, tuple[object, ...]] = {
+            metric: (metric, spec.title, None, None, spec.summary) for metric, spec in self.specs.items()
+        }
+        explanations: list[Explanation] = []
+        yield {self.table: {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}, self.message: ""}
         try:
-            explanation = score_pair(spec.name, prediction, references, options or {})
+            for metric, spec in self.specs.items():
+                explanation = self.explain(metric, *fields)
+                explanations.append(explanation)
+                unrelated = _unrelated(metric, **self.options_of(metric, fields[2:]))
+                rows[metric] = (metric, spec.title, explanation.score, unrelated, spec.summary)
+                if spec.compared_with == "sources":  # the aspects that the score is made of
+                    rows |= {
+                        name: ("", name.replace("_", "-"), value, None, "")
+                        for name, value in explanation.numbers.items()
+                    }
+                table = {"rows": [*rows.values()], "chosen": chosen, "texts": fields[:2]}
+                details = self._details(explanation) if metric == chosen else {}
+                yield {self.table: table, self.message: _notes(explanations), **details}
         except InputError as error:
-            raise gradio.Error(str(error), print_exception=False) from error
-        flows = [
-            {
-                "from": panel.left[flow.i].text,
-                "to": panel.right[flow.j].text,
-                panel.measure: flow.share,
-                "cost": flow.cost,
-            }
-            for panel in explanation.pictures[0].panels[-1:]
-            for flow in panel.flows
-        ]
-        numbers = {"score": explanation.score, **explanation.numbers}
-        return {**numbers, "signature": explanation.signature, "flows": flows}
+            yield {self.message: _alert(error), self.table: None}
 
-    gradio.api(answer, api_name=spec.name, api_description=f"{spec.title}: {spec.summary}", **_PAIRS)
+    def choose(self, chosen: str, *fields: Any) -> dict[Any, Any]:
+        """Show the picture of the row that was clicked."""
+        return {self.chosen: chosen, **self._details(self.explain(chosen, *fields))}
 
+    def save(self, kind: str, chosen: str, *fields: Any) -> str:
+        """The picture as a data: address, so that no file stays on the server."""
+        with TemporaryDirectory() as folder:
+            self.explain(chosen, *fields).save(path := Path(folder) / f"picture.{kind}")
+            content = base64.b64encode(path.read_bytes()).decode()
+        return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{content}"
 
-def _add_pair_tab(page: gradio.Blocks, spec: MetricSpec, examples: Sequence[Sequence[str]], scored: bool) -> list[Any]:
-    """Fields, examples, options and the result; returns the fields of the options."""
-    first, other = ("Summary", "Document") if spec.compared_with == "sources" else ("Prediction", "Reference")
-    _, prediction, reference = examples[0] if examples else ("", "", "")
-    with gradio.Row():
-        texts = [gradio.Textbox(label=first, value=prediction, lines=5, min_width=280)]
-        texts.append(gradio.Textbox(label=other, value=reference, lines=5, min_width=280))
-    with gradio.Row():
-        buttons = [gradio.Button(label, size="sm", min_width=220) for label, _, _ in examples]
-    with gradio.Accordion("Options", open=False), gradio.Row(elem_classes="movers-options"):
-        options = [
-            gradio.Dropdown(list(row.choices), value=row.default, label=row.name, info=row.help, min_width=230)
-            for row in form_rows(spec.name)
-        ]
-    score = gradio.Button("Score", variant="primary")
-    signature = gradio.Textbox(label="Signature: model and options", interactive=False, lines=1, buttons=["copy"])
-    outputs = [gradio.HTML(), signature, gradio.HTML(padding=False)]
-
-    def show(prediction: str | None, reference: str | None, *values: Any) -> tuple[str, str, str]:
-        try:
-            explanation = score_pair(spec.name, prediction or "", [reference or ""], _named(spec, values))
-        except InputError as error:
-            return _alert(error), "", ""
-        numbers = {"score": explanation.score, **explanation.numbers}
-        items = "".join(f"<li><b>{value:.4g}</b> <span>{name}</span></li>" for name, value in numbers.items())
-        picture = frame(pictures(explanation), f"{spec.title}: what was matched")
-        note = f"<p>{escape(explanation.warning)}</p>" if explanation.warning else ""
-        return f'<ul class="movers-numbers">{items}</ul>{note}', explanation.signature, picture
-
-    arguments: dict[str, Any] = {"fn": show, "inputs": [*texts, *options], "outputs": outputs, **_PAIRS}
-    arguments["api_visibility"] = "private"
-    score.click(**arguments)
-    if scored:
-        page.load(**arguments)
-    for (_, *pair), button in zip(examples, buttons, strict=True):
-        button.click(lambda pair=pair: pair, None, texts, api_visibility="private").then(**arguments)
-    return options
+    def _details(self, explanation: Explanation) -> dict[Any, str]:
+        """What stands behind a score: folded its parts, the paper's own scale and the signature; then the picture."""
+        facts, numbers = about(explanation.metric), {"score": explanation.score, **explanation.numbers}
+        items = "".join(f"<div><dt>{escape(name)}</dt><dd>{value:.3f}</dd></div>" for name, value in numbers.items())
+        paper = f'<a href="https://doi.org/{facts["doi"]}">{escape(facts["paper"])}</a>' if facts["doi"] else ""
+        text = f"<dl>{items}</dl><p>{escape(facts['about'])} {paper}</p><code>{escape(explanation.signature)}</code>"
+        head = f'<details class="movers-details"><summary>About {escape(explanation.title)}</summary>'
+        return {self.details: f"{head}{text}</details>", self.picture: _picture(explanation)}
 
 
-def _named(spec: MetricSpec, values: Sequence[object]) -> dict[str, object]:
-    return dict(zip([row.name for row in form_rows(spec.name)], values, strict=True))
+@lru_cache(maxsize=64)
+def _unrelated(metric: str, **options: object) -> float | None:
+    """The mean score of unrelated texts; none without references, and rescaling maps it to 0."""
+    if options.get("rescale") == "True" or find_metric(metric).compared_with == "sources":
+        return None
+    scorer = Scorer((metric, {**chosen_options(metric, options), "rescale": True}))
+    return (scorer.metrics[metric].baseline or {})["score"]
+
+
+def _notes(explanations: Iterable[Explanation]) -> str:
+    """Flags and warnings about the texts, each once, with the metrics that it concerns."""
+    metrics_by_note: dict[str, list[str]] = {}
+    for explanation in explanations:
+        warning = explanation.warning.removeprefix(f"{explanation.metric}: ")
+        for note in (*(FLAGS[flag] for flag in explanation.flags), *filter(None, [warning])):
+            metrics_by_note.setdefault(note, []).append(explanation.metric)
+    items = "".join(f"<li>{escape(note)} ({', '.join(names)}).</li>" for note, names in metrics_by_note.items())
+    return f'<ul class="movers-notes" role="status">{items}</ul>' if items else ""
+
+
+def _picture(explanation: Explanation) -> str:
+    return frame(pictures(explanation), f"{explanation.title}: what was matched")
 
 
 def _alert(error: InputError) -> str:
@@ -340,46 +419,81 @@ def _alert(error: InputError) -> str:
     return f'<p class="movers-error" role="alert">{escape(str(error))}</p>'
 
 
-def _add_file_tab(spec: MetricSpec, options: list[Any]) -> None:
-    """Upload, progress, table, plot, download."""
-    gradio.Markdown(
-        f"A file with a column of predictions and one of {spec.compared_with}: JSONL, JSON, CSV or TSV, at most "
-        f"{FILE_ROWS:,} rows and {FILE_BYTES // 1_000_000} MB. The options are those of the first tab. The file is "
-        "deleted when it has been scored."
+def _add_file_tab(specs: Sequence[MetricSpec], form: _PairTab) -> None:
+    """Upload, columns, progress, a table to sort, the picture of a row, download."""
+    gradio.HTML(
+        f"<p>JSONL, JSON, CSV or TSV with named columns, at most {FILE_ROWS:,} rows and {FILE_BYTES // 1_000_000} MB. "
+        "The options are those of the first tab. The file is deleted ten minutes after its last use.</p>"
     )
-    file = gradio.File(label="File", file_types=list(FORMATS), type="filepath")
-    columns = [
-        gradio.Textbox(label=f"Column of {name}", placeholder="found by its name", lines=1, max_lines=1)
-        for name in ("predictions", spec.compared_with)
-    ]
-    button = gradio.Button("Score the file", variant="primary")
-    table = gradio.Dataframe(label=f"The first {SHOWN_ROWS} rows", interactive=False, wrap=True, visible=False)
-    outputs = [gradio.HTML(elem_classes="movers-file-summary"), gradio.HTML(), table, gradio.HTML()]
-    progress = gradio.Progress()
+    file = gradio.File(label="File", file_types=list(FORMATS), height=110)
+    file.preprocess = lambda payload: payload and payload.path  # gradio's own leaves an empty file behind each time
+    with gradio.Row(elem_classes="movers-columns"):
+        metric = gradio.Dropdown([(spec.title, spec.name) for spec in specs], label="Metric", visible=len(specs) > 1)
+        # gradio forgets the choices with the session; a name that is no column is refused by `read_rows`.
+        columns = [gradio.Dropdown([], label=f"{name} column", min_width=140, allow_custom_value=True)
+                   for name in _NAMES[specs[0].compared_with]]  # fmt: skip
+    button = gradio.Button("Score the file", variant="primary", elem_classes="movers-narrow")
+    message, table, picture = gradio.HTML(), gradio.HTML(**_TABLE), gradio.HTML()
+    outputs, progress, clicked = [message, table, picture], gradio.Progress(), gradio.Textbox(visible=False)
+    inputs = [metric, file, *columns, *form.options.values()]
 
-    def show(
-        path: str | None, prediction: str | None, other: str | None, *values: Any, progress: Any = progress
-    ) -> tuple[str, str, gradio.Dataframe, str]:
+    def offer_columns(name: str, path: str | None) -> dict[Any, Any]:
+        shown: dict[Any, Any] = {message: "", table: None, picture: ""}
         try:
-            if not path:
-                raise InputError("file: expected a file, but got none")
-            scored = score_file(spec.name, path, _named(spec, values), prediction or "", other or "", progress.tqdm)
+            names, compared = find_columns(name, path) if path else ([], [None, None])
         except InputError as error:
-            return _alert(error), "", gradio.Dataframe(visible=False), ""
-        finally:
-            if path:
-                Path(path).unlink(missing_ok=True)
-                with suppress(OSError):  # gradio makes a folder for every file
-                    Path(path).parent.rmdir()
-        first_rows = pandas.read_csv(io.StringIO(scored.csv), nrows=SHOWN_ROWS, keep_default_na=False)
-        # The link holds the file, so that none is written on the server.
-        data = base64.b64encode(scored.csv.encode()).decode()
-        return (
-            f"<p>{escape(scored.summary)}</p><p><code>{escape(scored.signature)}</code></p>",
-            frame(histogram(scored.scores), "Distribution of scores", height=300),
-            gradio.Dataframe(value=first_rows, visible=True),
-            f'<a class="movers-download" download="{spec.name}-scores.csv" href="data:text/csv;base64,{data}">'
-            "Download all scores (CSV)</a>",
-        )
+            names, compared, shown[message] = [], [None, None], _alert(error)
+        for field, label, column in zip(columns, _NAMES[find_metric(name).compared_with], compared, strict=True):
+            shown[field] = gradio.Dropdown(names, value=column, label=f"{label} column")
+        return shown
 
-    button.click(show, [file, *columns, *options], outputs, api_visibility="private", **_FILES)
+    def show(name: str, path: str | None, *values: Any, progress: Any = progress) -> dict[Any, Any]:
+        try:
+            chosen = form.options_of(name, values[2:])
+            summary, signature, (head, *rows) = score_file(name, path or "", chosen, values[:2], progress.tqdm)
+        except InputError as error:
+            return {message: _alert(error), table: None, picture: ""}
+        # The link holds the file, so that none is written on the server.
+        content = base64.b64encode("".join(map(csv_row, [head, *rows])).encode()).decode()
+        link = f'<a download="{name}-scores.csv" href="data:text/csv;base64,{content}">Download all scores (CSV)</a>'
+        cells = [(number, number, score, *(str(text)[:200] for text in rest[:-3:-1])) for number, score, *rest in rows]
+        return {
+            message: f"<p>{summary} {link}</p><p><code>{escape(signature)}</code></p>",
+            table: {"head": ["Row", "Score", *_NAMES[find_metric(name).compared_with]], "rows": cells},
+            picture: "<p>Choose a row to see its picture.</p>",
+        }
+
+    def choose(number: str, name: str, path: str | None, *values: Any) -> str:
+        rows = read_rows(name, path or "", values[:2])
+        row = dict(zip(map(str, range(1, len(rows) + 1)), rows, strict=True)).get(number, rows[0])
+        chosen = chosen_options(name, form.options_of(name, values[2:]))
+        return _picture(Explainer(name, chosen, rows).explain([row])[0])
+
+    gradio.on([file.change, metric.input], offer_columns, [metric, file], [*columns, *outputs], **_PRIVATE)
+    gradio.on([field.input for field in inputs[2:]], None, None, outputs, js="() => ['', '', '']", **_PRIVATE)
+    button.click(show, inputs, outputs, api_visibility="private", **_FILES)
+    table.select(choose, [clicked, *inputs], picture, **_CLICK, **_PRIVATE, **_FILES)
+
+
+def _add_endpoint(spec: MetricSpec) -> None:
+    """The metric for programs."""
+
+    def answer(prediction: str, references: list[str], options: dict[str, object] | None = None) -> dict[str, Any]:
+        explanation = score_pair(spec.name, prediction, references, options or {})
+        picture = explanation.pictures[0]
+        flows = [
+            {"from": panel.left[flow.i].text, "to": panel.right[flow.j].text, panel.measure: flow.share,
+             "cost": flow.cost}
+            for panel in picture.panels[picture.main :][:1] for flow in panel.flows
+        ]  # fmt: skip
+        parts = {"score": explanation.score, **explanation.numbers}
+        return {**parts, "signature": explanation.signature, "flows": flows}
+
+    gradio.api(answer, api_name=spec.name, api_description=f"{spec.title}: {spec.summary}", **_PAIRS)
+
+
+def _guide(address: str, specs: Sequence[MetricSpec]) -> str:
+    """How a program calls the page, whose visitor sees it at that address."""
+    options = "\n".join(f"- `/{spec.name}`: {', '.join(row.name for row in form_rows(spec.name))}" for spec in specs)
+    text = (_DATA / "api.md").read_text(encoding="utf-8")
+    return text.format(address=address, metric=specs[0].name, references=REFERENCES, options=options)

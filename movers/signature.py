@@ -7,25 +7,15 @@ from collections.abc import Mapping
 
 from movers.version import VERSION
 
-__all__ = ["read_signature", "short_digest", "signature"]
-
 
 def short_digest(data: bytes | str) -> str:
-    """First sixteen hexadecimal digits of the SHA-256 of `data`: of eight, equal ones are found in a second.
-
-    >>> short_digest("movers")
-    '0d7129b097701cca'
-    """
+    """First sixteen hexadecimal digits of the SHA-256 of `data`: of eight, equal ones are found in a second."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     return hashlib.sha256(raw).hexdigest()[:16]
 
 
 def signature(metric: str, fields: Mapping[str, object]) -> str:
-    """`metric|key:value|…|v:version`, with None written as `none` and booleans as `yes` and `no`.
-
-    >>> signature("wms", {"emb": "wordllama-256@64b47a2dc493cb8e", "stop": None, "norm": False})
-    'wms|emb:wordllama-256@64b47a2dc493cb8e|stop:none|norm:no|v:0.3.0'
-    """
+    """`metric|key:value|…|v:version`, with None written as `none` and booleans as `yes` and `no`."""
     return "|".join([metric, *(f"{key}:{_plain(value)}" for key, value in fields.items()), f"v:{VERSION}"])
 
 

@@ -22,10 +22,6 @@ import sentencex
 from movers.errors import InputError, warn_once
 from movers.signature import short_digest
 
-__all__ = ["STOP_MASS", "Span", "WordRules", "check_language", "cut_alike_alone", "is_punctuation", "is_sign",
-           "is_visible", "language_stop_words", "main_language", "name_stop_words", "needs_surface", "sentence_spans",
-           "split_pieces", "split_sentences", "stop_words", "token_spans"]  # fmt: skip
-
 _BOUNDARY = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}]")
 _LETTER = regex.compile(r"\p{L}")
@@ -161,19 +157,13 @@ def token_spans(text: str) -> list[tuple[str, int, int]]:
 
 @lru_cache(maxsize=64)
 def language_stop_words(lang: str) -> frozenset[str] | None:
-    """Stop words of a language: the bundled list for English, the package stop-words for others; None if there is none.
-
-    >>> len(language_stop_words("en-GB")), "und" in language_stop_words("de"), language_stop_words("la")
-    (127, True, None)
-    """
+    """Stop words of a language: for English the bundled list, for others that of the package stop-words; else None."""
     language = main_language(lang)
     if language == "en":
         lines = resources.files("movers").joinpath("data", "stopwords_english.txt").read_text(encoding="utf-8")
         return frozenset(line for line in lines.splitlines() if line and not line.startswith("#"))
-    try:
-        from stop_words import LANGUAGE_MAPPING, get_stop_words
-    except ImportError:
-        raise InputError("stopwords: 'auto' needs the package stop-words: pip install stop-words") from None
+    from stop_words import LANGUAGE_MAPPING, get_stop_words
+
     language = "nb" if language in ("no", "nn") else language  # one list serves all three
     return frozenset(map(str.lower, get_stop_words(language))) if language in LANGUAGE_MAPPING else None
 
@@ -206,11 +196,7 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
 
 
 def name_stop_words(stopwords: object, lang: str = "en") -> str | None:
-    """Name of the stop words in a signature: a language, or the digest of a list.
-
-    >>> name_stop_words("auto", "en"), name_stop_words("auto", "de-AT"), name_stop_words("auto", "la")
-    ('english', 'de-...', None)
-    """
+    """Name of the stop words in a signature: a language and the digest of its list, or that of another list."""
     if stopwords is None:
         return None
     if not isinstance(stopwords, str):

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["chunks", "one_blas_thread", "solver_pool", "threaded_map"]
-
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 _lock = threading.Lock()
 _limits: list[Any] = []  # one for each caller inside `one_blas_thread`; only the first limits anything
 
@@ -73,10 +70,3 @@ def solver_pool(threads: int | None) -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def threaded_map(function: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None) -> list[Result]:
-    """`map(function, items)` in a thread pool, in order, four items per task."""
-    with one_blas_thread(), solver_pool(threads) as pool:
-        parts = pool.map(lambda part: [function(item) for item in part], chunks(items, 4))
-        return list(chain.from_iterable(parts))

@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from movers.errors import InputError
 from movers.pot import solver
 
-__all__ = ["Distance", "Plan", "assignment", "emd", "emd_of_normalised", "greedy", "pairwise_distances", "unit_rows"]
-
 Floats = NDArray[np.float64]
 Distance = Literal["euclidean", "sqeuclidean", "cosine"]
 Real = TypeVar("Real", np.float32, np.float64)
@@ -121,11 +119,7 @@ def _masses(name: str, values: ArrayLike) -> Floats:
 
 
 def assignment(costs: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Optimal one-to-one alignment: rows i and columns j of the min(m, n) pairs with minimum total cost.
-
-    >>> [indices.tolist() for indices in assignment(np.array([[1.0, 2.0], [1.0, 5.0]]))]
-    [[0, 1], [1, 0]]
-    """
+    """Optimal one-to-one alignment: rows i and columns j of the min(m, n) pairs with minimum total cost."""
     from scipy.optimize import linear_sum_assignment
 
     return linear_sum_assignment(costs)

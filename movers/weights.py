@@ -1,4 +1,4 @@
-r"""Masses of units, and IDF tables."""
+"""Masses of units, and IDF tables."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from numpy.typing import NDArray
 from movers.errors import InputError
 from movers.io import read_text, write_file
 from movers.signature import short_digest
-
-__all__ = ["CORPUS_TABLES", "Corpus", "IdfTable", "Weights", "choose_weights", "idf_tables", "normalised",
-           "warn_no_mass", "weigh"]  # fmt: skip
 
 Masses = NDArray[np.float64]
 #: Values of the option `idf` for tables of the call's own texts: its references, all texts, or one table per side.
@@ -106,7 +103,7 @@ class IdfTable:
 
 
 class Corpus(NamedTuple):
-    """All texts of a call, for `idf="corpus"`; each can be iterated more than once."""
+    """All texts of a call, for `idf="corpus"`; they are iterated once."""
 
     predictions: Iterable[str]
     references: Iterable[Sequence[str]]
@@ -182,5 +179,4 @@ def normalised(metric: str, masses: Masses) -> Masses:
 
 
 def warn_no_mass(metric: str) -> None:
-    """Warn that uniform weights were used instead of those requested."""
     warnings.warn(f"{metric}: a text has no mass under these weights; its units weigh the same", stacklevel=2)

@@ -72,6 +72,6 @@ def test_imports_go_forward_and_the_core_imports_no_outer_layer() -> None:
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(code: str, run_python: Callable[..., str]) -> None:
-    heavy = "torch transformers datasets evaluate ot pandas spacy gradio matplotlib ray trl".split()
+    heavy = "torch transformers datasets evaluate ot pandas spacy gradio matplotlib ray trl wordllama".split()
     code += f"\nimport sys; print(sorted(set({heavy}) & set(sys.modules)))"
     assert run_python(code).splitlines()[-1] == "[]"

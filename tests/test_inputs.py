@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
 import movers
 from movers.errors import InputError
-from movers.inputs import check_choice, check_options, check_pairs, check_positive, check_text_groups
+from movers.inputs import check_pairs, check_text_groups
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,3 @@ def test_any_collection_of_texts_will_do_and_texts_pass_unchanged() -> None:
     texts = ["", "  two  blanks ", "line\nbreak", "😀 e\u0301"]
     assert check_pairs("wms", texts, texts) == (texts, [[text] for text in texts])
     assert issubclass(InputError, ValueError) and issubclass(InputError, TypeError)
-
-
-def test_bad_options_are_refused_with_what_is_valid() -> None:
-    check_choice("wms", "layer", 1, (1, "mean"))
-    with pytest.raises(InputError, match="wms: layer: expected one of 1, 'mean', but got True"):
-        check_choice("wms", "layer", True, (1, "mean"))
-    with pytest.raises(InputError, match="expected one of 'a', 'b', but got None"):
-        check_choice("wms", "kind", None, Literal["a", "b"])  # type: ignore[arg-type]
-    check_positive("wms", "threads", None)
-    for value in (0, -1, 1.5, "2", True, [1]):
-        with pytest.raises(InputError, match="wms: threads: expected a whole number above zero"):
-            check_positive("wms", "threads", value)
-    with pytest.raises(InputError, match="but got None"):
-        check_positive("wms", "threads", None, none_allowed=False)
-    with pytest.raises(InputError, match=r"did you mean 'stopwords'\?\); valid options: model, stopwords$"):
-        check_options("wms", ["stop_words"], ["stopwords", "model"])

@@ -77,3 +77,8 @@ print(movers.module_path("wms"), movers.wms(**rows)["score"], module.compute(**r
     environment = {"PYTHONPATH": str(target), "HF_HOME": str(tmp_path / "huggingface")}
     printed = run(sys.executable, "-c", code, cwd=tmp_path, **environment)
     assert printed == f"{target / 'movers' / 'metrics' / 'wms'} 1.0 1.0"
+
+
+def test_two_builds_of_a_commit_are_the_same_bytes(files: set[str], tmp_path: Path) -> None:
+    run(sys.executable, "tools/release.py", "--ref", "HEAD", "--out", str(tmp_path / "dist"), cwd=ROOT)
+    assert sorted(path.suffix for path in (tmp_path / "dist").iterdir()) == [".gz", ".whl"]

@@ -232,8 +232,10 @@ def test_two_values_that_change_a_score_have_two_signatures(metric: str, option:
 @pytest.mark.parametrize("metric", METRICS)
 def test_an_option_that_changes_no_score_changes_no_signature(metric: str, folder: Path) -> None:
     scores, signature = run(metric, {}, folder)
-    names = {row.name for row in [*option_rows(METRICS[metric].options_class), *option_rows(RunSettings)]}
-    for option in names & set(INERT):
+    rows = [*option_rows(METRICS[metric].options_class), *option_rows(RunSettings)]
+    defaults = {row.name: row.default for row in rows if not row.name.startswith("model")}
+    assert run(metric, defaults, folder)[1] == signature
+    for option in {row.name for row in rows} & set(INERT):
         for value in INERT[option]:
             again = run(metric, {option: value}, folder)
             assert again[0] == pytest.approx(scores, abs=1e-6) and again[1] == signature, option

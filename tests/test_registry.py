@@ -13,9 +13,6 @@ from movers.registry import METRICS, find_metric, parse_metric, parse_options, p
 from movers.signature import short_digest, signature
 from movers.version import VERSION
 
-PREDICTIONS = ["A man sells snow. It ships in boxes.", "The dog runs.", ""]
-REFERENCES = [["Snow is sold by a man."], ["A dog ran. It was fast.", "The cat sleeps."], [""]]
-
 
 @pytest.mark.parametrize(
     ("text", "value"),
@@ -64,17 +61,6 @@ def test_a_metric_has_one_function_and_closed_options() -> None:
         assert spec.metric_class.compared_with == spec.compared_with
         with pytest.raises(InputError, match=f"{name}: unknown option 'modle' \\(did you mean 'model'"):
             spec.parse({"modle": 1})
-
-
-def test_several_metrics_give_what_each_gives_alone() -> None:
-    metrics: dict[str, dict[str, object]] = {"wms": {}, "bertscore_emd": {}}
-    metrics |= {"sms[normalize=true]": {"normalize": True}, "moverscore[idf=corpus]": {"idf": "corpus"}}
-    results = movers.score_many(list(metrics), PREDICTIONS, REFERENCES)
-    assert [*results] == [*metrics]
-    for label, options in metrics.items():
-        alone = getattr(movers, label.partition("[")[0])(PREDICTIONS, REFERENCES, **options)
-        assert results[label]["signature"] == alone["signature"] and results[label].keys() == alone.keys()
-        assert results[label]["scores"] == pytest.approx(alone["scores"], abs=1e-6)
 
 
 @pytest.mark.parametrize(

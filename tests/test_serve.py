@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import io
 import json
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -20,6 +23,8 @@ from movers.pictures.explain import about
 from movers.registry import METRICS
 
 pytest.importorskip("gradio", reason="gradio is in the extra `demo`")
+from gradio_client import Client  # noqa: E402
+
 from movers import serve  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
@@ -36,7 +41,7 @@ def test_the_form_offers_options_of_the_metric_with_their_defaults(name: str) ->
     defaults = {item.name: item.default for item in fields(METRICS[name].options_class)}
     assert rows and serve.chosen_options(name, {row.name: row.default for row in rows}) == {}
     for row in rows:
-        assert row.choices[row.default] == defaults[row.name]
+        assert row.default == defaults[row.name] and row.default in row.choices
 
 
 @pytest.mark.parametrize("value", ["/etc/passwd", "corpus.json", "org/model", "../x", ["/etc/passwd"], {"path": "/x"}])
@@ -91,28 +96,28 @@ def uploaded(tmp_path: Path, name: str, content: str | bytes) -> str:
     return str(path)
 
 
+COLUMNS = ("prediction", "reference")
+
+
 def test_a_file_is_scored_as_the_function_scores_it(tmp_path: Path) -> None:
     rows = [{"prediction": "Snow <b>melts</b>.", "reference": ["Ice thaws."]}, {"prediction": "", "reference": "a"}]
-    scored = serve.score_file("wms", uploaded(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows))), {})
+    path = uploaded(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    summary, signature, table = serve.score_file("wms", path, {}, COLUMNS)
     expected = movers.wms(["Snow <b>melts</b>.", ""], [["Ice thaws."], ["a"]])
-    table = list(csv.DictReader(io.StringIO(scored.csv)))
-    assert [float(row["score"]) for row in table] == expected["scores"] == scored.scores
-    assert [row["empty"] for row in table] == ["0", "1"]
-    assert "over 2 rows, 1 empty" in scored.summary and scored.signature == expected["signature"]
+    records = [dict(zip(table[0], row, strict=True)) for row in table[1:]]
+    assert [record["score"] for record in records] == expected["scores"]
+    assert [record["empty"] for record in records] == [0, 1]
+    assert "over 2 rows, 1 empty" in summary and signature == expected["signature"]
 
 
-def test_columns_can_be_named_and_idf_is_of_the_whole_file(tmp_path: Path) -> None:
-    path = uploaded(tmp_path, "a.csv", "x,y\nSnow melts,Ice thaws\nSnow fell,Rain fell\n")
-    scored = serve.score_file("wms", path, {"idf": "corpus"}, "x", " y ")
+def test_columns_have_common_names_or_are_chosen_and_idf_is_of_the_whole_file(tmp_path: Path) -> None:
+    path = uploaded(tmp_path, "a.csv", "hypothesis, y\nSnow melts,Ice thaws\nSnow fell,Rain fell\n")
+    assert serve.find_columns("wms", path) == (["hypothesis", " y"], ["hypothesis", None])
+    with pytest.raises(InputError, match="choose the column of references: expected one of hypothesis,  y"):
+        serve.score_file("wms", path, {}, ("hypothesis", None))
+    _, _, (_, *rows) = serve.score_file("wms", path, {"idf": "corpus"}, ("hypothesis", " y"))
     expected = movers.wms(["Snow melts", "Snow fell"], ["Ice thaws", "Rain fell"], idf="corpus")
-    assert scored.scores == expected["scores"]
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-x", "@SUM(A1)", "\tx"])
-def test_the_csv_holds_no_formula(text: str, tmp_path: Path) -> None:
-    row = json.dumps({"prediction": text, "reference": "a"})
-    scored = serve.score_file("wms", uploaded(tmp_path, "a.jsonl", row), {})
-    assert list(csv.DictReader(io.StringIO(scored.csv)))[0]["prediction"] == "'" + text
+    assert [row[1] for row in rows] == expected["scores"]
 
 
 HEAD = "prediction,reference\n"
@@ -122,34 +127,77 @@ HEAD = "prediction,reference\n"
     ("name", "content", "message"),
     [
         ("a.jsonl", "{broken", r"a\.jsonl"),
-        ("a.csv", "prediction,other\na,b\n", "reference-column"),
-        ("a.csv", HEAD, "expected at least one row"),
+        ("a.csv", HEAD, "expected 1 to 2,000 rows, but got none"),
+        ("a.json", '["a"]', "expected an object, but got a text"),
+        ("a.jsonl", '{"prediction": "a", "reference": 5}', r"row\[1\]: expected a text"),
         ("a.txt", "a\n", "expected JSONL, JSON, CSV or TSV"),
-        ("a.parquet", "PAR1", "expected JSONL, JSON, CSV or TSV"),
         ("a.csv", gzip.compress(HEAD.encode() + b"a" * 50_000_000), "uncompressed"),
-        ("a.csv", HEAD + "a,b\n" * (serve.FILE_ROWS + 1), "expected at most 2,000 rows, but got more"),
+        ("a.csv", HEAD + "a,b\n" * (serve.FILE_ROWS + 1), "expected 1 to 2,000 rows, but got more"),
         ("a.csv", HEAD + "a,b\n" + "a" * (serve.CHARACTERS + 1) + ",b\n", "row 2: expected at most 5,000 .* got 5,001"),
-        ("a.csv", "a" * (serve.FILE_BYTES + 1), "expected at most 1,000,000 bytes, but got more"),
     ],
 )
 def test_bad_files_are_refused_without_the_servers_path(
     name: str, content: str | bytes, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        serve.score_file("wms", uploaded(tmp_path, name, content), {})
-    assert str(tmp_path) not in str(caught.value)
+        serve.score_file("wms", uploaded(tmp_path, name, content), {}, COLUMNS)
+    assert str(tmp_path) not in str(caught.value) and "--" not in str(caught.value)
 
 
-def test_an_upload_is_deleted_whether_it_was_scored_or_refused(tmp_path: Path) -> None:
-    show = next(event.fn for event in serve.metric_page("wms").fns.values() if len(event.outputs) == 4)
-    defaults = [row.default for row in serve.form_rows("wms")]
-    for content, answer in ((HEAD + "Snow <b>melts</b>.,Ice thaws.\n", "over 1 rows"), ("no,columns\n1,2\n", "alert")):
-        folder = tmp_path / answer.split()[-1]
-        folder.mkdir()
-        shown = show(uploaded(folder, "rows.csv", content), "", None, *defaults)
-        assert answer in shown[0] and not folder.exists()
-    assert "expected a file, but got none" in show(None, "", "", *defaults)[0]
-    assert "upload it again" in show(str(tmp_path / "gone.csv"), "", "", *defaults)[0]
+def handler(name: str, *metrics: str) -> Any:
+    """The first function of that name that handles events of a page."""
+    page = serve.all_metrics_page(metrics)
+    return next(event.fn for event in page.fns.values() if getattr(event.fn, "__name__", "") == name)
+
+
+def test_a_wrong_column_is_mended_without_another_upload_and_the_csv_holds_no_formula(tmp_path: Path) -> None:
+    show, options = handler("show", "wms"), ["default"] * 4
+    path = uploaded(tmp_path, "a.jsonl", json.dumps({"prediction": "=1+1", "wrong": "=2", "reference": "<b>Ice."}))
+    os.utime(path, (0, 0))
+    assert "choose the column of references" in str(show("wms", path, "prediction", "typo", *options))
+    message, table, _ = show("wms", path, "prediction", "reference", *options).values()
+    assert table["rows"] == [(1, 1, movers.wms(["=1+1"], ["<b>Ice."])["score"], "=1+1", "<b>Ice.")]
+    data = base64.b64decode(re.search('base64,([^"]+)', message)[1]).decode()
+    assert list(csv.DictReader(io.StringIO(data)))[0]["prediction"] == "'=1+1"
+    assert os.stat(path).st_mtime > 0  # kept for another ten minutes
+    assert "upload it again" in str(show("wms", str(tmp_path / "gone.csv"), "", "", *options))
+    assert "expected a file, but there is none" in str(show("wms", None, "", "", *options))
+
+
+# --- a pair ---
+
+
+def test_every_metric_with_references_scores_a_pair_and_each_score_is_shown_when_it_is_there() -> None:
+    fields = ("Snow melts.", "Ice thaws.", "default", "default", "default", "english", "default")
+    steps = list(handler("score")("sms", *fields))
+    tables = [value for step in steps for value in step.values() if isinstance(value, dict)]
+    names = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
+    counts = [sum(row[2] is not None for row in table["rows"]) for table in tables]
+    assert counts == list(range(len(names) + 1)) and {table["chosen"] for table in tables} == {"sms"}
+    for name, _, score, unrelated, _ in tables[-1]["rows"]:
+        options = {"stopwords": "english"} if "stopwords" in {row.name for row in serve.form_rows(name)} else {}
+        assert score == pytest.approx(METRICS[name].function(["Snow melts."], ["Ice thaws."], **options)["score"])
+        assert 0 < unrelated < 1
+    assert sum("iframe" in str(step) for step in steps) == 1
+
+
+def test_the_page_refuses_long_texts_with_their_length_and_shows_warnings() -> None:
+    score = handler("score", "wms")
+    *_, refused = score("wms", "a", "b" * 20_001, *["default"] * 4)
+    assert "Reference: expected at most 5,000 characters, but got 20,001" in str(refused)
+    german = ("Der Hund jagt die Katze und bellt.", "Die Katze wird von dem Hund gejagt.")
+    *_, warned = score("wms", *german, *["default"] * 4)
+    assert "look like &#x27;de&#x27;" in str(warned)
+
+
+def test_a_link_fills_the_page_and_the_guide_names_the_address_that_is_served() -> None:
+    follow = handler("follow_link")
+    query = "prediction=%3Cb%3ESnow&reference=Ice%20thaws.&metric="
+    assert "<b>Snow" in follow(f"https://x.org/m/?{query}moverscore").values()
+    linked = follow(f"https://x.org/m/?{query}reference_free_summary_quality#top")
+    assert any(getattr(value, "selected", None) == "sources" for value in linked.values())
+    assert 'Client("https://x.org/m/")' in next(iter(linked.values()))
+    assert len(follow("http://127.0.0.1:7860/?metric=/etc/passwd")) == 1
 
 
 # --- over the network, which is loopback ---
@@ -163,18 +211,16 @@ def address() -> Iterator[str]:
     page.close()
 
 
-@pytest.fixture(scope="module")
-def client(address: str) -> Any:
-    from gradio_client import Client
-
-    return Client(address, verbose=False)
-
-
-def test_programs_get_what_the_function_returns(client: Any) -> None:
-    result = client.predict("Snow falls.", ["Rain falls."], {"lowercase": True}, api_name="/wms")
+def test_programs_get_what_the_function_returns(address: str) -> None:
+    result = Client(address, verbose=False).predict("Snow falls.", ["Rain falls."], {"lang": "en"}, api_name="/wms")
     expected = movers.wms(["Snow falls."], ["Rain falls."])
     assert (result["score"], result["signature"]) == (expected["score"], expected["signature"])
     assert [(flow["from"], flow["to"]) for flow in result["flows"]] == [("snow", "rain"), ("falls", "falls")]
+
+
+def test_the_guide_on_the_page_runs(address: str) -> None:
+    guide = next(iter(handler("follow_link", "wms")(address).values()))
+    exec(guide.split("```python")[1].split("```")[0], {})
 
 
 FILE = {"meta": {"_type": "gradio.FileData"}}
@@ -218,9 +264,3 @@ def test_every_metric_has_a_space_and_examples_of_its_strength_and_its_weakness(
     exec((Path(movers.module_path(name)) / "app.py").read_text(), space)
     assert list(space["demo"].get_api_info()["named_endpoints"]) == [f"/{name}"]
     assert {"Strength", "Weakness"} <= {label.split(":")[0] for label, _, _ in about(name)["examples"]}
-
-
-def test_a_visitor_is_told_of_a_language_that_the_encoder_does_not_suit() -> None:
-    german = serve.score_pair("wms", "Der Hund jagt die Katze und bellt.", ["Die Katze wird von dem Hund gejagt."], {})
-    assert "the texts look like 'de'" in german.warning and "look like" in german.html()
-    assert not serve.score_pair("wms", "The dog chased the cat.", ["The cat was chased."], {}).warning

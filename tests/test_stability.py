@@ -36,7 +36,7 @@ FIELDS = {
 
 
 def test_the_names_of_the_package_are_those_promised() -> None:
-    assert set(movers.__all__) == NAMES
+    assert set(movers.__all__) == set(dir(movers)) == NAMES
     assert all(hasattr(movers, name) for name in NAMES)
 
 

@@ -1,11 +1,9 @@
-"""Threads, interrupts, processes forked after use, and processes that fill one cache."""
+"""Threads, processes forked after use, and processes that fill one cache."""
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 from tiny import ROOT, tiny_table, vector_bytes
 
 import movers
-from movers.errors import InputError
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("wms", {"idf": "corpus", "distance": "cosine"}),
@@ -40,36 +37,6 @@ def test_calls_with_different_options_in_threads_give_what_each_gives_alone() ->
         together = list(pool.map(scores, CALLS * 2))
     for expected, actual in zip(alone * 2, together, strict=True):
         assert actual == pytest.approx(expected, abs=1e-6)
-
-
-def test_what_would_take_gigabytes_is_refused_with_row_and_size() -> None:
-    words = " ".join(f"w{number}" for number in range(7000))
-    with pytest.raises(
-        InputError, match=r"wms: predictions\[1\]: comparing 7,000 with 7,001 units .* 49,007,000 cells"
-    ):
-        movers.wms(["snow", words], ["ice", words + " more"], stopwords=None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_command_line_while_a_pair_is_being_solved(tmp_path: Path, number: int) -> None:
-    """A pair of 4,900 words without any in common takes the solver more than ten seconds."""
-    vectors, texts = tmp_path / "vectors.txt", {side: [f"{side}{n}" for n in range(4900)] for side in "ab"}
-    vectors.write_bytes(vector_bytes(tiny_table([*texts["a"], *texts["b"]], 32), "glove"))
-    for side, words in texts.items():
-        (tmp_path / side).write_text(" ".join(words))
-    movers.load_encoder(str(vectors))  # into the cache, which the command shares
-    command = [sys.executable, "-m", "movers", "score", f"wms[model={vectors},temperature=1]", "--threads", "1"]
-    files = ["-p", str(tmp_path / "a"), "-r", str(tmp_path / "b"), "-o", str(tmp_path / "scores.csv")]
-    process = subprocess.Popen([*command, *files], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    time.sleep(6.0)  # until the solver is at work
-    assert process.poll() is None
-    process.send_signal(number)
-    begin = time.monotonic()
-    _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - begin < 5.0 and process.returncode == 130
-    assert "Traceback" not in errors and "movers: interrupted" in errors
-    assert {path.name for path in tmp_path.iterdir()} == {"vectors.txt", "a", "b"}, "nothing half-written is left"
 
 
 # Texts long enough for torch to use its threads; a child scores others than its parent, which are not in the cache.

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from movers import pot
 from movers.errors import InputError
-from movers.threads import threaded_map
+from movers.threads import solver_pool
 from movers.transport import assignment, emd, greedy, pairwise_distances, unit_rows
 
 Floats = NDArray[np.float64]
@@ -134,11 +134,10 @@ def test_vectors_of_length_zero_stay_and_are_equal_to_each_other_alone() -> None
 
 
 def test_threads_change_neither_plans_nor_their_order() -> None:
-    for alone, plan in zip(
-        [emd(*problem) for problem in problems("random")],
-        threaded_map(lambda problem: emd(*problem), problems("random"), threads=4),
-        strict=True,
-    ):
+    with solver_pool(4) as pool:
+        plans = list(pool.map(lambda problem: emd(*problem), problems("random")))
+    for problem, plan in zip(problems("random"), plans, strict=True):
+        alone = emd(*problem)
         assert alone.cost == plan.cost and (alone.flow == plan.flow).all()
 
 

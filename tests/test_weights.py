@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from movers.errors import InputError
-from movers.weights import Corpus, IdfTable, choose_weights, idf_tables, normalised, weigh
+from movers.weights import Corpus, IdfTable, idf_tables, normalised
 
 
 def build(texts: Iterable[str]) -> IdfTable:
@@ -75,25 +75,10 @@ def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, name: str, c
         IdfTable.load(tmp_path / "nowhere.json")
 
 
-def test_masses_are_counts_ones_idf_or_lengths() -> None:
-    counts, table = np.array([1.0, 2.0, 3.0]), IdfTable({"a": 3, "b": 1}, 3)
-    vectors = np.array([[3.0, 4.0], [0.0, 1.0], [2.0, 0.0]], dtype=np.float32)
-    expected = {"count": [1, 2, 3], "uniform": [1, 1, 1], "norm": [5, 2, 6]}
-    expected["idf"] = [0, 2 * math.log(2), 3 * math.log(4)]  # type: ignore[list-item]
-    for kind, masses in expected.items():
-        assert weigh(kind, counts, vectors, ["a", "b", "c"], table) == pytest.approx(masses)
+def test_masses_sum_to_one_also_if_there_are_none() -> None:
     assert normalised("wms", np.array([1.0, 3.0])).tolist() == [0.25, 0.75]
     with pytest.warns(UserWarning, match="wms: a text has no mass under these weights"):
         assert normalised("wms", np.zeros(4)).tolist() == [0.25] * 4
-
-
-def test_a_table_implies_idf_weights_and_must_be_used() -> None:
-    cases = [(None, None, "count"), (None, "corpus", "idf"), ("norm", None, "norm"), ("idf", "corpus", "idf")]
-    for weights, idf, expected in cases:
-        assert choose_weights("wms", weights, idf, "count") == expected
-    for weights, idf, message in [("idf", None, "'idf' needs a table"), ("norm", "corpus", "a table is given, but")]:
-        with pytest.raises(InputError, match=f"wms: .*: {message}"):
-            choose_weights("wms", weights, idf, "count")
 
 
 def test_tables_come_from_the_call_from_files_or_from_the_caller(tmp_path: Path) -> None:

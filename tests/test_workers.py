@@ -1,8 +1,6 @@
-"""`workers`: several processes give the scores, errors and warnings of one."""
+"""`workers`: several processes give the scores and errors of one."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 
@@ -32,16 +30,3 @@ def test_an_error_in_a_worker_names_the_row() -> None:
     references = [*REFERENCES[:250], [long], *REFERENCES[251:]]
     with pytest.raises(InputError, match=r"^wms: predictions\[250\]: comparing"):
         movers.wms(predictions, references, workers=2)
-
-
-def test_warnings_of_a_worker_arrive(run_python: Callable[..., str]) -> None:
-    german = "Der Mann und die Frau sind nicht mit dem Hund in das alte Haus gegangen."
-    code = (
-        "import warnings, movers\n"
-        "with warnings.catch_warnings(record=True) as caught:\n"
-        "    warnings.simplefilter('always')\n"
-        f"    movers.wms([{german!r}] * 300, ['Der Hund ist nicht in dem Haus.'] * 300, workers=WORKERS)\n"
-        "print({str(warning.message) for warning in caught})"
-    )
-    one, two = (run_python(code.replace("WORKERS", workers)) for workers in ("1", "2"))
-    assert "wms: " in one and two == one

@@ -84,3 +84,13 @@ def tiny_model(kind: str = "bert", positions: int = 32, layers: int = 6, seed: i
         return transformers.RobertaModel(config, add_pooling_layer=False).eval()
     config = transformers.BertConfig(max_position_embeddings=positions, pad_token_id=0, **shape)
     return transformers.BertModel(config, add_pooling_layer=False).eval()
+
+
+class Passes:
+    """The number of texts (or windows) in each forward pass of a model from now on."""
+
+    def __init__(self, model: Any) -> None:
+        self.sizes: list[int] = []
+        model.register_forward_pre_hook(
+            lambda module, arguments, keywords: self.sizes.append(len(keywords["input_ids"])), with_kwargs=True
+        )

@@ -2,12 +2,13 @@
 
 Options, their defaults and their help are written once, in the metric's options class and in `RunSettings`. From there
 this script fills what stands between two markers: in `metrics/<name>/<name>.py` the arguments in `_KWARGS_DESCRIPTION`
-and the named options of `_compute`, in `metrics/<name>/README.md` the tables.
+and of `_compute`, in `metrics/<name>/README.md` the rows of the table (to add one: `| **name** |`) and the other names.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -58,11 +59,13 @@ def _wrapped(entry: str) -> list[str]:
     return textwrap.wrap(entry, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False)
 
 
-def option_table(rows: Iterable[OptionRow]) -> list[str]:
-    """A Markdown table."""
-    cells = [[f"**{row.name}**", row.values, f"`{row.default!r}`", row.help] for row in rows]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
-    return ["", "| option | values | default | meaning |", "|---|---|---|---|", *lines, ""]
+def option_table(rows: Sequence[OptionRow], card: str) -> list[str]:
+    """A table of the options that have a row in the card, and the names of the others, without aliases."""
+    options = {row.name: row for row in rows}
+    shown = [options[name] for name in re.findall(r"^\| \*\*(\w+)\*\*", card, re.MULTILINE) if name in options]
+    lines = [f"| **{row.name}** | `{row.default!r}` | {row.help} |" for row in shown]
+    others = ", ".join(f"`{row.name}`" for row in rows if row not in shown and row.alias_of is None)
+    return ["", "| option | default | meaning |", "|---|---|---|", *lines, "", f"Others: {others}.", ""]
 
 
 def fill(text: str, markers: tuple[str, str], lines: Sequence[str]) -> str:
@@ -87,12 +90,9 @@ def updated_files(name: str) -> dict[Path, str]:
     inputs = [line for entry in INPUTS[spec.compared_with] for line in _wrapped(entry)]
     entries = [*inputs, *option_help(options), "", f"    {RUN_SETTINGS}", *option_help(settings), ""]
     code = fill(script.read_text(encoding="utf-8"), HELP, entries)
-    arguments = [*option_arguments(options), *option_arguments(settings)]
-    tables = [*option_table(options), RUN_SETTINGS, *option_table(settings)]
-    return {
-        script: fill(code, ARGUMENTS, arguments),
-        card: fill(card.read_text(encoding="utf-8"), TABLE, tables),
-    }
+    text = card.read_text(encoding="utf-8")
+    text = fill(text, TABLE, option_table([*options, *settings], text))
+    return {script: fill(code, ARGUMENTS, [*option_arguments(options), *option_arguments(settings)]), card: text}
 
 
 def main() -> None:

@@ -19,8 +19,9 @@ from movers.registry import METRICS
 __all__ = ["notebook_cells", "notebook_page", "site_pages", "write_sources"]
 
 CHECKOUT = Path(__file__).parents[1]
-_SUITES = ("agreement", "quality", "rewards", "settings", "speed")
+_SUITES = ("agreement", "mbr", "quality", "rewards", "settings", "speed")
 _RESULTS = {f"results/{suite}.md": f"benchmarks/{suite}/RESULTS.md" for suite in _SUITES}
+_GUIDES = sorted(file.name for file in (CHECKOUT / "docs").glob("*.md"))
 _SETTINGS = """
 site_name: movers
 docs_dir: {docs}
@@ -42,8 +43,8 @@ plugins:
 markdown_extensions: [tables, fenced_code]
 nav:
   - movers: index.md
-  - Choosing a metric: choosing.md
   - Tutorial: tutorial.md
+  - Guides: [{guides}]
   - Metrics: [{metrics}]
   - Results: [{results}]
   - API: api.md
@@ -63,7 +64,8 @@ def notebook_page(path: Path) -> str:
 
 def site_pages(checkout: Path = CHECKOUT) -> dict[str, tuple[Path, str]]:
     """Name of every page → the file it comes from, and its Markdown."""
-    pages = {"index.md": checkout / "README.md", "choosing.md": checkout / "docs" / "choosing.md"}
+    pages = {"index.md": checkout / "README.md"}
+    pages |= {name: checkout / "docs" / name for name in _GUIDES}
     pages |= {f"metrics/{name}.md": checkout / "metrics" / name / "README.md" for name in METRICS}
     pages |= {page: checkout / file for page, file in _RESULTS.items()}
     contents = {page: (file, file.read_text(encoding="utf-8")) for page, file in pages.items()}
@@ -113,6 +115,7 @@ def main(build: Path = CHECKOUT / "build") -> None:
             docs=docs,
             site=build / "site",
             checkout=CHECKOUT,
+            guides=", ".join(_GUIDES),
             metrics=", ".join(f"metrics/{name}.md" for name in METRICS),
             results=", ".join(_RESULTS),
         ),

@@ -12,7 +12,7 @@ def _idf(label: str, output: str = "scores", /, **options: object) -> MetricCall
     return call(label, "moverscore", output, idf="per-side", **options)
 
 
-BLEU = call("sentence BLEU", "bleu")
+BLEU, CHRF, ROUGE = call("sentence BLEU", "bleu"), call("chrF", "chrf"), call("ROUGE-L", "rouge")
 GREEDY = call("BERTScore, greedy", "bertscore_emd", alignment="greedy")
 HUNGARIAN, EMD = call("BERTScore, one-to-one", "bertscore_hungarian"), call("BERTScore, transport", "bertscore_emd")
 MOVERSCORE = call("MoverScore", "moverscore")
@@ -32,7 +32,7 @@ _CLARK = Table(
     coefficient="spearman",
     baseline="ROUGE-L",
     rows=(
-        Row(call("ROUGE-L", "rouge"), "ROUGE-L", {"overall": 0.117}),
+        Row(ROUGE, "ROUGE-L", {"overall": 0.117}),
         Row(call("WMS, static", "wms"), "WMS, GloVe", {"overall": 0.180}),
         Row(call("SMS, static", "sms"), "SMS, GloVe", {"overall": 0.258}),
         Row(call("S+WMS, static", "swms"), "S+WMS, GloVe", {"overall": 0.214}),
@@ -79,7 +79,7 @@ _ZHAO_1 = Table(
         Row(HUNGARIAN),
         Row(EMD),
         Row(call("BERTScore, transport, mpnet", "bertscore_emd", model=MPNET)),
-        *map(Row, (WMS, SMS, SWMS)),
+        *map(Row, (WMS, SMS, SWMS, ROUGE, CHRF)),
     ),
     note="Pearson within each language pair, and its mean. The paper's encoder is BERT-base (12 layers); ours is "
     "all-MiniLM-L6-v2 (6 layers, 384 dimensions) unless a row names another. The paper weights n-grams by IDF, so our "
@@ -176,7 +176,7 @@ _ZHAO_3 = Table(
         Row(_UNIGRAM, "WMD-1 + BERT + PMeans", paper(_BAGEL_COLUMNS, ".298 .212 .163")),
         Row(MOVERSCORE),
         Row(call("MoverScore, bigrams", "moverscore", n_gram=2)),
-        *map(Row, (_MPNET, HUNGARIAN, EMD, WMS, SMS)),
+        *map(Row, (_MPNET, HUNGARIAN, EMD, WMS, SMS, SWMS, ROUGE, CHRF)),
     ),
     note="Spearman over all 404 utterances.",
 )

@@ -91,9 +91,10 @@ def pairs_ranked_right(scores: Scores, human: Scores, documents: Sequence[str]) 
 
 
 def is_done(columns: Mapping[str, Figure], table: Table, row: Row, data: str) -> bool:
-    """Whether there are this row's figures on this very file."""
+    """Whether there are this row's figures by this version on this very file."""
     return set(table.columns) <= set(columns) and all(
-        (figure["metric"], figure["data"]) == (written(row.call), data) for figure in columns.values()
+        (figure["metric"], figure["data"], figure["version"]) == (written(row.call), data, VERSION)
+        for figure in columns.values()
     )
 
 

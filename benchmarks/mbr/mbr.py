@@ -1,11 +1,12 @@
 """MBR decoding of summaries: sixteen samples per document, against greedy, beam and random decoding.
 
-    MOVERS_DATA=… python benchmarks/mbr/mbr.py generate MODEL_FOLDER samples.jsonl --documents 200
+    MOVERS_DATA=… python benchmarks/mbr/mbr.py generate MODEL_FOLDER samples.jsonl
     MOVERS_DATA=… python benchmarks/mbr/mbr.py measure samples.jsonl
 
-`generate` takes the last documents of a corpus in MOVERS_DATA and writes one line each; if it is stopped, the same
-command continues. `measure` chooses a sample by every metric, scores the choices against the references and writes
-results.csv and RESULTS.md; with `--quick` it prints instead. Intervals are a bootstrap over documents.
+`generate` takes the last documents of a corpus in MOVERS_DATA, ten at a time, and writes one line each; if it is
+stopped, the same command continues. `measure` chooses a sample by every metric, scores the choices against the
+references and writes results.csv and RESULTS.md; with `--quick` it prints instead. Intervals are a bootstrap over
+documents.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from common import data_folder, machine, markdown, save_results
 SUITE = Path(__file__).parent
 METRICS = ("wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd")
 PREFILTERED = ("moverscore", "bertscore_emd")
+BATCH = 10  # documents that are generated for at once
 PROMPT = "Summarize the following article in one sentence.\n\n{}"
 
 
@@ -39,35 +42,57 @@ PROMPT = "Summarize the following article in one sentence.\n\n{}"
 
 def generate(arguments: argparse.Namespace) -> None:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
 
     rows = list(read_records(data_folder() / "corpora" / f"{arguments.corpus}.jsonl.gz"))[-arguments.documents :]
-    tokenizer = AutoTokenizer.from_pretrained(arguments.model)
+    tokenizer = AutoTokenizer.from_pretrained(arguments.model, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(arguments.model).eval()
     output = Path(arguments.output)
     done = len(output.read_text(encoding="utf-8").splitlines()) if output.is_file() else 0
-    ways: dict[str, dict[str, Any]] = {
-        "greedy": {"do_sample": False},
-        "beam": {"do_sample": False, "num_beams": 4},
-        "samples": {"do_sample": True, "top_k": 0, "num_return_sequences": arguments.samples},
+
+    def prompt(document: str) -> str:
+        article = tokenizer.decode(tokenizer(document)["input_ids"][: arguments.window])
+        chat = [{"role": "user", "content": PROMPT.format(article)}]
+        return tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+
+    def write(inputs: Any, count: int, **options: Any) -> torch.Tensor:
+        """Several continuations of each prompt, which is read once."""
+        cache = DynamicCache(config=model.config)
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        places = (mask.cumsum(1) - 1).clamp(min=0)
+        with torch.inference_mode():
+            model(ids[:, :-1], attention_mask=mask[:, :-1], position_ids=places[:, :-1], past_key_values=cache)
+        cache.batch_repeat_interleave(count)
+        several = {name: value.repeat_interleave(count, 0) for name, value in inputs.items()}
+        return model.generate(**several, past_key_values=cache, **options)
+
+    limit = {"max_new_tokens": arguments.tokens}
+    ways: dict[str, Callable[[Any], torch.Tensor]] = {
+        "greedy": lambda inputs: write(inputs, 1, do_sample=False, **limit),
+        "beam": lambda inputs: model.generate(**inputs, do_sample=False, num_beams=4, **limit),
+        "samples": lambda inputs: write(inputs, arguments.samples, do_sample=True, top_k=0, **limit),
     }
     with output.open("a", encoding="utf-8") as file:
-        for number in progress_bar(desc="documents", unit="", iterable=range(done, len(rows))):
-            torch.manual_seed(number)
-            document, summary = (str(rows[number][name]) for name in ("source", "summary"))
-            article = tokenizer.decode(tokenizer(document)["input_ids"][: arguments.window])
-            chat = tokenizer.apply_chat_template(
-                [{"role": "user", "content": PROMPT.format(article)}], tokenize=False, add_generation_prompt=True
+        for first in progress_bar(desc="batches", unit="", iterable=range(done, len(rows), BATCH)):
+            batch = rows[first : first + BATCH]
+            torch.manual_seed(first)
+            inputs = tokenizer(
+                [prompt(str(row["source"])) for row in batch],
+                return_tensors="pt",
+                padding=True,
+                add_special_tokens=False,
             )
-            inputs = tokenizer(chat, return_tensors="pt", add_special_tokens=False)
-            row: dict[str, Any] = {"reference": summary, "seconds": {}}
-            for way, options in ways.items():
+            lines: list[dict[str, Any]] = [{"reference": str(row["summary"]), "seconds": {}} for row in batch]
+            for way, call in ways.items():
                 begin = time.perf_counter()
-                written = model.generate(**inputs, **options, max_new_tokens=arguments.tokens)
-                row["seconds"][way] = time.perf_counter() - begin
-                texts = tokenizer.batch_decode(written[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-                row[way] = [text.strip() for text in texts]
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                written = call(inputs)[:, inputs["input_ids"].shape[1] :]
+                seconds = (time.perf_counter() - begin) / len(batch)
+                texts = [text.strip() for text in tokenizer.batch_decode(written, skip_special_tokens=True)]
+                count = len(texts) // len(batch)
+                for place, line in enumerate(lines):
+                    line["seconds"][way] = seconds
+                    line[way] = texts[place * count : (place + 1) * count]
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             file.flush()
 
 
@@ -157,7 +182,7 @@ def main() -> None:
     command.add_argument("model")
     command.add_argument("output")
     command.add_argument("--corpus", default="train_xsum")
-    for name, default in (("documents", 200), ("samples", 16), ("tokens", 48), ("window", 400)):
+    for name, default in (("documents", 100), ("samples", 16), ("tokens", 40), ("window", 200)):
         command.add_argument(f"--{name}", type=int, default=default)
     command.set_defaults(run=generate)
     command = commands.add_parser("measure")

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from movers.errors import InputError
 
-__all__ = ["VECTORS", "VectorCache", "build_once", "cache_folder", "file_digest", "file_state", "folder_digest"]
-
 
 def cache_folder() -> Path:
     """Folder of derived files: `MOVERS_CACHE`, or `movers` in the user's cache folder."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ContextualEncoder", "EncodedText", "Tokens", "surface_vectors"]
-
 Vectors = NDArray[np.float32]
 
 # Window of sentence vectors, for models trained on shorter inputs than their positions allow.
@@ -61,11 +59,14 @@ class EncodedText(NamedTuple):
 
 
 class ContextualEncoder:
-    """A transformer (of an encoder–decoder, the encoder) and its fast tokenizer; `digest` identifies the weights."""
+    """A transformer (of an encoder–decoder, the encoder) and its fast tokenizer; `digest` identifies the weights.
+
+    The weights of a `watched` model may change: `is_current` tells.
+    """
 
     def __init__(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str, digest: str,
-        cache: VectorCache = VECTORS,
+        cache: VectorCache = VECTORS, watched: bool = False,
     ) -> None:  # fmt: skip
         from tokenizers import Tokenizer
 
@@ -99,7 +100,7 @@ class ContextualEncoder:
         self._lock = threading.Lock()
         self._layers: torch.nn.ModuleList | None = None  # once they were looked for
         self._looked_for_layers = False
-        self._norms = self._weight_norms()
+        self._norms = self._weight_norms() if watched else None
         self._alone = False  # one text per forward pass
         self._alone = digest not in (MINILM.sha256, MPNET) and self._depends_on_batch()
 
@@ -115,7 +116,7 @@ class ContextualEncoder:
     @property
     def is_current(self) -> bool:
         """Whether the weights are still those of the digest: a caller may train the model."""
-        return self._norms == self._weight_norms()
+        return self._norms is None or self._norms == self._weight_norms()
 
     def _weight_norms(self) -> list[float]:
         import torch
@@ -181,7 +182,6 @@ class ContextualEncoder:
         return tokens
 
     def count_pieces(self, words: Sequence[str]) -> int:
-        """Number of subwords of the words, without special tokens."""
         return sum(map(len, self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)))
 
     def encode(
@@ -229,8 +229,6 @@ class ContextualEncoder:
         for place, (vectors,) in self._forward(distinct, self.tokenize(distinct), last, limit, batch_size):
             mean = vectors.mean(axis=0, dtype=np.float64)
             rows[distinct[place]] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
-        if not rows:
-            return np.zeros((0, int(self.model.config.hidden_size)), np.float32)
         return np.stack([rows[text] for text in texts])
 
     def _forward(

@@ -13,8 +13,6 @@ from movers.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Aggregation", "parse_aggregation", "pmeans", "routing", "unit_vectors"]
-
 _LAST_LAYERS = 5  # Zhao et al. 2019, section 3.3
 
 

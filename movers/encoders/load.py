@@ -20,13 +20,10 @@ from movers.encoders.cache import file_state, folder_digest
 from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.static import SpacyVectors, StaticEncoder, VectorFile, WordLlama
 from movers.encoders.wheels import MINILM, MPNET, MissingWeights, minilm_folder, mpnet_folder
-from movers.errors import InputError
+from movers.errors import InputError, install_hint
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-__all__ = ["MODEL_FILES", "Encoder", "find_device", "hub_answers", "load_encoder", "load_static", "object_digest",
-           "quiet", "remote_code_allowed"]  # fmt: skip
 
 Encoder: TypeAlias = StaticEncoder | ContextualEncoder
 
@@ -59,7 +56,9 @@ def load_encoder(
     if isinstance(model, tuple | list):
         return _from_objects(model)
     if isinstance(model, str | os.PathLike):
-        name, trusted = os.fspath(model), remote_code_allowed(trust_remote_code)
+        name, trusted = os.fspath(model), trust_remote_code
+        if trusted is None:
+            trusted = os.environ.get("MOVERS_TRUST_REMOTE_CODE") == "1"
         static = load_static(name)
         with _loading:
             return static or _load_contextual(*_find_weights(name), find_device(device), dtype, trusted)
@@ -94,11 +93,6 @@ def load_static(name: str) -> StaticEncoder | None:
 @lru_cache(maxsize=6)
 def _build_static(kind: Callable[..., StaticEncoder], *source: object, state: object = None) -> StaticEncoder:
     return kind(*source)  # again only after its files have changed
-
-
-def remote_code_allowed(allowed: bool | None = None) -> bool:
-    """Whether Python code of a transformers model may run; by default the environment variable decides."""
-    return os.environ.get("MOVERS_TRUST_REMOTE_CODE") == "1" if allowed is None else allowed
 
 
 def _find_weights(name: str) -> tuple[str, str, str | None]:
@@ -147,6 +141,8 @@ def _load_contextual(
         problem = "expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id"
         if is_folder:
             problem = "expected the folder of a transformers model (config.json, weights, tokenizer)"
+        elif source == "sentence-transformers/all-mpnet-base-v2":
+            problem = f"to get its weights, {install_hint('mpnet')}"
         if "trust_remote_code" in str(error):
             problem = "the model brings code of its own, which movers does not run"
             reason = "to trust it, pass load_encoder(…, trust_remote_code=True) as model or MOVERS_TRUST_REMOTE_CODE=1"
@@ -209,7 +205,7 @@ def _from_objects(pair: tuple[object, ...] | list[object]) -> ContextualEncoder:
     name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__).rstrip("/").rsplit("/", 1)[-1]
     digest = object_digest(model, tokenizer)  # at every call, because the model may be in training
     with _loading:
-        return _wrap_objects(model, tokenizer, name, digest)
+        return _wrap_objects(model, tokenizer, name, digest, watched=True)
 
 
 _wrap_objects = lru_cache(maxsize=2)(ContextualEncoder)  # few, because the objects are the caller's

@@ -6,14 +6,13 @@ Hidden state k is the input of layer k, so a forward pass can end where the high
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
-
-__all__ = ["find_layers", "lower_states"]
 
 
 class _Reached(Exception):
@@ -27,16 +26,13 @@ def lower_states(
     states: dict[int, Any] = {}
     thread = threading.get_ident()
 
-    def record(number: int) -> Callable[..., None]:
-        def hook(layer: object, positional: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-            if threading.get_ident() == thread:  # another thread's pass is not ours to end
-                states[number] = positional[0] if positional else named.get("hidden_states")
-                if number == numbers[-1]:
-                    raise _Reached
+    def record(number: int, layer: object, positional: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        if threading.get_ident() == thread:  # another thread's pass is not ours to end
+            states[number] = positional[0] if positional else named.get("hidden_states")
+            if number == numbers[-1]:
+                raise _Reached
 
-        return hook
-
-    handles = [layers[number].register_forward_pre_hook(record(number), with_kwargs=True) for number in numbers]
+    handles = [layers[n].register_forward_pre_hook(partial(record, n), with_kwargs=True) for n in numbers]
     try:
         model(**arguments)
     except _Reached:

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from movers.encoders.cache import build_once, file_digest, file_state
 from movers.encoders.wheels import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
-from movers.errors import InputError
-
-__all__ = ["SpacyVectors", "StaticEncoder", "VectorFile", "WordLlama", "check_vectors", "known_vectors"]
+from movers.errors import InputError, install_hint
 
 Vectors = NDArray[np.float32]
 
@@ -87,14 +85,10 @@ class WordLlama:
         return matrix, known
 
     def count_pieces(self, words: Sequence[str]) -> int:
-        """Number of subwords of the words."""
         return sum(map(len, self._pieces(words)))
 
     def _pieces(self, words: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(words), add_special_tokens=False)]
-
-    def __reduce__(self) -> tuple[type[WordLlama], tuple[()]]:
-        return WordLlama, ()  # another process reads the same file
 
 
 class VectorFile:
@@ -140,9 +134,6 @@ class VectorFile:
         matrix = np.zeros((len(words), self.dimension), np.float32)
         matrix[known] = self._table[rows[known]]
         return matrix, known
-
-    def __reduce__(self) -> tuple[type[VectorFile], tuple[Path]]:
-        return VectorFile, (self._source,)  # another process maps the same table
 
 
 def _read_vectors(file: BinaryIO) -> Iterator[tuple[str, Vectors]]:
@@ -205,9 +196,9 @@ class SpacyVectors:
         try:
             import spacy
         except ImportError:
-            raise InputError(f"model: {name!r} is a spaCy pipeline: pip install 'movers[spacy]'") from None
+            raise InputError(f"model: {name!r} is a spaCy pipeline: {install_hint('spacy')}") from None
         pipeline = spacy.load(name, exclude="tok2vec tagger parser ner lemmatizer attribute_ruler senter".split())
-        self._name, self._vocab, vectors = name, pipeline.vocab, pipeline.vocab.vectors
+        self._vocab, vectors = pipeline.vocab, pipeline.vocab.vectors
         self.dimension = int(self._vocab.vectors_length)
         if not self.dimension:
             raise InputError(f"model: {name!r} has no word vectors; take a spaCy pipeline that ends in _md or _lg")
@@ -224,6 +215,3 @@ class SpacyVectors:
             for row in np.flatnonzero(known).tolist():
                 matrix[row] = self._vocab.get_vector(words[row])
         return matrix, known
-
-    def __reduce__(self) -> tuple[type[SpacyVectors], tuple[str]]:
-        return SpacyVectors, (self._name,)

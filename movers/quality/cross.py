@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from movers.encoders.contextual import ContextualEncoder
 
-__all__ = ["CrossEncoder", "load_cross_encoder", "select_evidence"]
-
 Ids = list[int]
 
 

@@ -14,8 +14,6 @@ from movers import io
 from movers.errors import InputError
 from movers.inputs import check_text
 
-__all__ = ["SPLITS", "Pair", "read_pairs", "split_rows"]
-
 SPLITS = ("train", "validation", "test")
 # Names that data sets give the two columns, the likeliest first.
 _USUAL_COLUMNS = {

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from movers.texts import stop_words
 
-__all__ = ["Word", "WordTable", "read_words", "repeated_share", "stem", "unknown_facts"]
-
 # Han, kana and Thai are written without spaces: every character counts as a word.
 _WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SUFFIXES = ("ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ions", "ing", "ies", "ied", "ers", "est",
@@ -108,7 +106,6 @@ class WordTable:
         return frozenset(keys[place] for keys, places in near for place in places if place < len(keys))
 
     def has(self, word: Word) -> bool:
-        """Whether the text has a word or number."""
         if word.kind == "number":
             return word.key in self.counts or (bool(runs := _runs(word)) and self.digit_runs.issuperset(runs))
         return word.key in self.counts or (len(word.text) >= 6 and word.text.lower() in self.letters)

@@ -20,8 +20,6 @@ import numpy as np
 from movers.errors import InputError
 from movers.quality.data import Pair
 
-__all__ = ["KINDS", "Negatives", "Sample", "SampleMaker", "build_vocabulary", "mutate", "split_tokens"]
-
 Rng = np.random.Generator
 Negatives = Literal["cross", "add", "delete", "replace", "mix"]
 #: The kinds that `mix` takes in turn.
@@ -131,8 +129,7 @@ class SampleMaker:
         return Sample(row, *mutate(summary, kind, float(rng.random()), self.vocabulary, rng), kind)
 
     def __iter__(self) -> Iterator[Sample]:
-        """The samples of the first epoch."""
-        return (self.sample(place) for place in range(len(self)))
+        return (self.sample(place) for place in range(len(self)))  # of the first epoch
 
     def _other_row(self, row: int, rng: Rng) -> int:
         count = self._candidates if rng.random() < 0.5 else 1

@@ -5,27 +5,19 @@ The networks of Bao et al. 2020, section 3.2, at the paper's sizes. This module 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from movers.inputs import check_choice
+from movers.quality.model import ModelConfig
 from movers.quality.units import Array
-
-if TYPE_CHECKING:
-    from movers.quality.model import ModelConfig
-
-__all__ = ["Head", "Network"]
 
 
 class Network(nn.Module):
     """What all models have, in the form that `transformers.Trainer` trains."""
 
     def logits(self, **inputs: Tensor) -> Tensor:
-        """(B,) logits."""
         raise NotImplementedError
 
     def forward(
@@ -49,11 +41,8 @@ class Head(Network):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.kind, self.dimension = config["head"], config["dimension"]
-        check_choice("reference_free_summary_quality", "head", self.kind, ("fc", "cnn", "lstm"))
-        self.document_length, self.length = (
-            config["document_length"],
-            config["document_length"] + config["summary_length"],
-        )
+        self.document_length = config["document_length"]
+        self.length = self.document_length + config["summary_length"]
         width = 25 if self.kind == "lstm" and config["unit"] == "words" else 128
         self.body: nn.Module = nn.Linear(self.length * self.dimension, width)
         if self.kind == "cnn":
@@ -79,6 +68,5 @@ class Head(Network):
         return self.output(torch.relu(self.body(sequence.flatten(1)))).squeeze(-1)
 
     def score(self, document: Array, summary: Array) -> float:
-        """Score in [0, 1] of a pair's vectors."""
         with torch.inference_mode():
             return float(self.logits(sequence=self.sequence(document, summary)[None]).double().sigmoid())

@@ -22,8 +22,6 @@ from movers.version import VERSION
 if TYPE_CHECKING:
     from movers.quality.heads import Network
 
-__all__ = ["PAPER", "HeadName", "ModelConfig", "QualityModel", "find_model", "load_model", "save_model"]
-
 #: The model that comes with the package: the cross-encoder of Bao et al.
 PAPER = "paper"
 HeadName = Literal["fc", "cnn", "lstm"]
@@ -126,7 +124,6 @@ def build_network(config: ModelConfig) -> Network:
 
 
 def _card(config: ModelConfig, record: dict[str, Any]) -> str:
-    """The README of the folder."""
     options, data = record["options"], record["data"]
     sides = ", ".join(f"{count:,} {name}" for name, count in record["sides"].items())
     test = ", ".join(f"{name} {value:.3f}" for name, value in record["test"].items())

@@ -29,13 +29,9 @@ if TYPE_CHECKING:
     from movers.quality.heads import Head
     from movers.weights import Corpus
 
-__all__ = ["CrossQuality", "QualityOptions", "SummaryQuality", "VectorQuality", "score_pairs"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class QualityOptions(MetricOptions):
-    """Options of reference_free_summary_quality."""
-
     model: object = option(
         "aspects",
         "`aspects`, the product of three; `paper`, the cross-encoder of Bao et al.; or a folder that `movers train "
@@ -112,8 +108,7 @@ class SummaryQuality(Metric):
 
     def empty(self, parts: Sequence[str] = ()) -> Comparison:
         """A blank summary or document: nothing is no summary of anything, not even of nothing."""
-        told: dict[str, object] | None = {"summary": [], "document": []} if self.options.return_alignment else None
-        return Comparison(0.0, dict.fromkeys(parts, 0.0), empty=True, alignment=told)
+        return Comparison(0.0, dict.fromkeys(parts, 0.0), empty=True, alignment={"summary": [], "document": []})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,11 +128,10 @@ class VectorQuality(SummaryQuality):
         if prediction.blank or reference.blank:
             return self.empty(() if self.head else ASPECTS)
         if self.head is not None:
-            told: dict[str, object] | None = {} if self.options.return_alignment else None
-            return Comparison(self.head.score(reference.vectors, prediction.vectors), alignment=told)
+            return Comparison(self.head.score(reference.vectors, prediction.vectors))
         aspects = measure_aspects(reference, prediction)
-        told = aspects.describe(prediction, reference) if self.options.return_alignment else None
-        return Comparison(aspects.score, aspects.parts, alignment=told)
+        alignment = aspects.describe(prediction, reference) if self.options.return_alignment else None
+        return Comparison(aspects.score, aspects.parts, alignment=alignment)
 
 
 class TokenIds(NamedTuple):
@@ -146,7 +140,6 @@ class TokenIds(NamedTuple):
     sentences: list[Ids]
     blank: bool
     unknown: bool
-    cut: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,12 +159,10 @@ class CrossQuality(SummaryQuality):
             return self.empty()
         rows = [self.module.features(reference.sentences, part) for part in self.module.parts(prediction.sentences)]
         scores = self.module.score_rows(rows, self.options.run.batch_size)
-        told: dict[str, object] | None = {"parts": scores} if self.options.return_alignment else None
-        return Comparison(float(np.mean(scores)), alignment=told)
+        return Comparison(float(np.mean(scores)), alignment={"parts": scores})
 
 
 def score_pairs(model: object, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Scores of (document, summary) pairs by a model."""
     metric = SummaryQuality.build("reference_free_summary_quality", QualityOptions(model=model))
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     read = {texts[index]: text for index, text in metric.read(texts)}

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from movers.quality.cross import CrossEncoder
     from movers.quality.heads import Head, Network
 
-__all__ = ["TrainingOptions", "evaluate_samples", "make_sides", "train"]
-
 _COMMAND = "train quality"
 _INTERVAL, _VALIDATED = 0.1, 256  # share of a run's steps between validations, and samples that each of them reads
 

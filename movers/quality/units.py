@@ -26,8 +26,6 @@ from movers.transport import unit_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["SentenceAndTokens", "TextVectors", "Unit", "encode_texts", "encode_units", "split_units"]
-
 Unit = Literal["words", "sentences", "cross"]
 Array = NDArray[np.floating]
 _SPACED_STOP = re.compile(r"(?<=\s[.!?])\s+(?=\S)")
@@ -43,7 +41,6 @@ class SentenceAndTokens(Aggregation):
     kind: Literal["sentence_and_tokens"] = "sentence_and_tokens"  # type: ignore[assignment]
 
     def needed(self, states: int) -> list[int]:
-        """Numbers of the hidden states it reads, of L + 1 there are."""
         return [states - 1, round((states - 1) * 2 / 3)]
 
     def combine(self, layers: Sequence[Tensor]) -> Tensor:
@@ -75,7 +72,6 @@ class TextVectors:
 
     @cached_property
     def words(self) -> WordTable:
-        """The words of its sentences."""
         return WordTable.of(self.units)
 
 

@@ -28,15 +28,12 @@ from movers.bag import Bag, alignment_of
 from movers.encoders.layers import parse_aggregation
 from movers.errors import InputError
 from movers.scores.metric import Comparison
-from movers.scores.options import RunSettings, option
-from movers.scores.tokens import Filters, TokenMetric, TokenOptions, load_tokens
+from movers.scores.options import option
+from movers.scores.tokens import TokenMetric, TokenOptions, load_tokens
 from movers.signature import signature
 from movers.texts import check_language
 from movers.transport import assignment, emd, greedy, unit_rows
 from movers.weights import Corpus, choose_weights, warn_no_mass, weigh
-
-__all__ = ["BertScoreEmd", "BertScoreHungarian", "BertScoreOptions", "emd_scores", "f1_of", "greedy_scores",
-           "hungarian_scores"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -141,7 +138,6 @@ class BertScoreOptions(TokenOptions):
     presets = {"paper": {"layer": 0}}  # "the lowest level token embeddings"
 
     def settle(self, metric: str) -> Self:
-        """Translate the names of evaluate's bertscore."""
         if self.all_layers:
             raise InputError(f"{metric}: all_layers: expected False; ask for one layer at a time")
         if self.lang is not None:
@@ -151,26 +147,10 @@ class BertScoreOptions(TokenOptions):
                 f"{metric}: baseline_path: expected rescale_with_baseline=True beside it, but got "
                 f"{self.baseline_path!r} alone; rescale={self.baseline_path!r} means both"
             )
-        model = self.model if self.model_type is None else self.model_type
         idf = ("corpus" if self.idf else None) if isinstance(self.idf, bool) else self.idf
         default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"
-        return replace(
-            self,
-            model=model,
-            rescale=(self.baseline_path or True) if self.rescale_with_baseline else self.rescale,
-            layer=parse_aggregation(metric, self.layer if self.num_layers is None else self.num_layers),
-            idf=idf,
-            weights=choose_weights(metric, self.weights, idf, default),
-            model_type=None,
-            num_layers=None,
-            rescale_with_baseline=False,
-            baseline_path=None,
-        )
-
-    def with_run(self, run: RunSettings) -> Self:
-        threads = self.nthreads if run.threads is None else run.threads
-        progress = True if self.verbose and run.progress is None else run.progress
-        return super().with_run(replace(run, threads=threads, progress=progress))
+        weights = choose_weights(metric, self.weights, idf, default)
+        return replace(self, layer=parse_aggregation(metric, self.layer), idf=idf, weights=weights)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -203,10 +183,10 @@ class BertScore(TokenMetric):
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
         """Tokens with unit vectors and masses (not normalised); special tokens can be matched but have no mass."""
-        filters = Filters(special_tokens=self.options.alignment == "greedy" and self.options.greedy_special)
-        table = self.idf[0] if self.idf else None
+        special_tokens = self.options.alignment == "greedy" and self.options.greedy_special
+        table = self.tables[0] if self.tables else None
         for index, tokens in self.read_tokens(texts):
-            places = tokens.places({}, filters.special_tokens)
+            places = tokens.places({}, special_tokens)
             vectors, special = tokens.vectors[places], tokens.tokens.special[places]
             keys = [tokens.keys[place] for place in places.tolist()] if table else []
             masses = weigh(self.options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
@@ -215,8 +195,8 @@ class BertScore(TokenMetric):
                 masses = np.where(special, 0.0, 1.0)
                 warn_no_mass(self.name)
             labels, dropped = tokens.labels(places.tolist(), {}) if self.options.return_alignment else ((), ())
-            state = (), tokens.unknown, tokens.cut, tokens.blank
-            yield index, Bag(texts[index], unit_rows(vectors), masses, labels, dropped, *state)
+            bag = tokens.bag(texts[index], dropped)
+            yield index, bag._replace(vectors=unit_rows(vectors), masses=masses, labels=labels)
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         similarity = np.asarray(prediction.vectors @ reference.vectors.T, dtype=np.float64)
@@ -246,7 +226,7 @@ class BertScore(TokenMetric):
             fields["idf"] = tables[0].digest
         fields["refs"] = options.multi_ref
         line = signature(name, fields)
-        return cls(name=name, signature=line, options=options, encoder=encoder, encoding=encoding, idf=tables)
+        return cls(name=name, signature=line, options=options, encoder=encoder, encoding=encoding, tables=tables)
 
 
 class BertScoreHungarian(BertScore):

@@ -31,29 +31,25 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from movers.bag import Bag, Label, alignment_of
 from movers.encoders import Encoder, load_encoder
+from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.layers import parse_aggregation
-from movers.encoders.static import StaticEncoder, check_vectors
+from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
 from movers.scores.metric import Comparison, Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
-from movers.scores.words import SURFACE, ContextualReader, StaticReader, Words
+from movers.scores.words import SURFACE, Words, read_contextual, static_reader
 from movers.signature import signature
 from movers.texts import STOP_MASS, WordRules, check_language, main_language, name_stop_words, stop_words
 from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
-
-if TYPE_CHECKING:
-    from movers.encoders.contextual import ContextualEncoder
-
-__all__ = ["SentenceAndWordMover", "SentenceMover", "WordMover", "mover_distance"]
 
 Floats = NDArray[np.float64]
 BagDistance = Literal["euclidean", "cosine"]
@@ -88,7 +84,7 @@ def word_bag(words: Words, weights: str, table: IdfTable | None, metric: str, la
     unmatched: tuple[str | None, ...] = ()
     if words.missing:
         unmatched = tuple(words.names[row] if row in words.missing else None for row in types)
-    return words.bag(vectors, masses, tuple(labels))._replace(unmatched=unmatched)
+    return words.bag._replace(vectors=vectors, masses=masses, labels=tuple(labels), unmatched=unmatched)
 
 
 def sentence_bag(
@@ -98,27 +94,25 @@ def sentence_bag(
 
     In the mean and in the mass, a stop word counts as a fraction of a word.
     """
+    text, unknown = words.bag.text, words.bag.unknown
     numbers, starts = np.unique(words.sentences, return_index=True)
-    texts = [words.text[slice(*words.spans[number])] for number in numbers]
+    sentences = [text[slice(*words.spans[number])] for number in numbers]
     word_masses = words.masses.take(words.rows)
     masses = np.add.reduceat(word_masses, starts)
-    unknown = words.unknown
     if encoder is None:
         weighted = words.table.take(words.rows, axis=0) * word_masses[:, None]
         vectors = (np.add.reduceat(weighted, starts, axis=0) / masses[:, None]).astype(np.float32)
     else:
-        vectors = check_vectors(encoder.identity, texts[0], encoder.sentence_vectors(texts), len(texts))
-        unknown = unknown or bool(encoder.tokenize([words.text])[0].unknown.any())
+        vectors = encoder.sentence_vectors(sentences)
+        unknown = unknown or bool(encoder.tokenize([text])[0].unknown.any())
     if weights == "uniform":
         masses = np.ones(len(masses))
     elif weights == "idf":
         assert table is not None
         masses = np.add.reduceat(table([words.names[row] for row in words.rows]) * word_masses, starts)
-    labels = tuple(
-        Label(text, "sentence", number, *words.spans[number])
-        for text, number in zip(texts, numbers.tolist(), strict=True)
-    )
-    return words.bag(vectors, normalised(metric, masses), labels)._replace(unknown=unknown)
+    units = zip(sentences, numbers.tolist(), strict=True)
+    labels = tuple(Label(sentence, "sentence", number, *words.spans[number]) for sentence, number in units)
+    return words.bag._replace(vectors=vectors, masses=normalised(metric, masses), labels=labels, unknown=unknown)
 
 
 def joint_bag(words: Bag, sentences: Bag) -> Bag:
@@ -235,9 +229,10 @@ class ClarkOptions(PairOptions):
         )
 
     def fields(self) -> dict[str, object]:
-        """Signature fields."""
+        """Signature fields; not every metric has both kinds of weights."""
+        weights = {"weights": "weights", "sentences": "sentence_weights"}
         name = name_stop_words(self.stopwords, self.lang)
-        return {
+        return {field: getattr(self, own) for field, own in weights.items() if hasattr(self, own)} | {
             "stop": name and f"{name}-{'drop' if self.stopwords == 'drop' else STOP_MASS}",
             "case": "lower" if self.lowercase else "keep",
             "words": "alphabetic" if self.alphabetic else f"all-{SURFACE}",
@@ -253,22 +248,15 @@ _SENTENCE_WEIGHTS = "mass of a sentence: its number of kept words (Eq. 4), unifo
 
 @dataclass(frozen=True, kw_only=True)
 class WmsOptions(ClarkOptions):
-    """Options of `wms`."""
-
     weights: Weights | None = option(None, _WORD_WEIGHTS)
     distance: BagDistance = option("cosine", _DISTANCE)
 
     def settle(self, metric: str) -> Self:
         return replace(super().settle(metric), weights=choose_weights(metric, self.weights, self.idf, "count"))
 
-    def fields(self) -> dict[str, object]:
-        return {"weights": self.weights, **super().fields()}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SmsOptions(ClarkOptions):
-    """Options of `sms`."""
-
     sentence_weights: Literal["count", "uniform", "idf"] = option("count", _SENTENCE_WEIGHTS)
     sentence_encoder: object = option(
         None,
@@ -281,14 +269,9 @@ class SmsOptions(ClarkOptions):
         weights = choose_weights(metric, explicit, self.idf, "count", option="sentence_weights")
         return replace(super().settle(metric), sentence_weights=weights)
 
-    def fields(self) -> dict[str, object]:
-        return {"sentences": self.sentence_weights, **super().fields()}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SwmsOptions(ClarkOptions):
-    """Options of `swms`."""
-
     weights: Weights | None = option(None, _WORD_WEIGHTS)
     sentence_weights: Literal["count", "uniform", "idf"] = option("count", _SENTENCE_WEIGHTS)
 
@@ -298,9 +281,6 @@ class SwmsOptions(ClarkOptions):
         uses = weights == "idf" or self.sentence_weights == "idf"
         choose_weights(metric, "idf" if uses else weights, self.idf, "count")
         return replace(super().settle(metric), weights=weights or "count")
-
-    def fields(self) -> dict[str, object]:
-        return {"weights": self.weights, "sentences": self.sentence_weights, **super().fields()}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -314,12 +294,15 @@ class MoverSimilarity(TransportMetric):
     options: ClarkOptions
     encoder: Encoder
     rules: WordRules
-    table: IdfTable | None
     temperature: float
     sentence_encoder: ContextualEncoder | None = None
 
     #: Whether the bag has sentences.
     sentences = True
+
+    @property
+    def table(self) -> IdfTable | None:
+        return self.tables[0] if self.tables else None
 
     @abc.abstractmethod
     def bag(self, words: Words) -> Bag:
@@ -328,13 +311,13 @@ class MoverSimilarity(TransportMetric):
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
         labelled = self.options.return_alignment
         if isinstance(self.encoder, StaticEncoder):
-            split, keep_unknown = self.sentences or labelled, self.options.oov != "drop"
-            words = StaticReader(self.encoder, self.rules, keep_unknown, split, labelled).read(texts)
+            reader = static_reader(self.encoder, self.rules, self.options.oov != "drop")  # type: ignore[arg-type]
+            words = reader.read(texts, self.sentences or labelled, labelled)
         else:
             assert self.encoding is not None
-            words = ContextualReader(self.encoding, self.rules, self.options.context).read(texts)
+            words = read_contextual(texts, self.encoding, self.rules, self.options.context)
         for index, each in words:
-            yield index, self.bag(each) if each.rows else each.bag(np.zeros((0, 1), np.float32), np.zeros(0))
+            yield index, self.bag(each) if each.rows else each.bag
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         """Eq. 2 and 3."""
@@ -353,34 +336,27 @@ class MoverSimilarity(TransportMetric):
     def extra(self) -> dict[str, object]:
         return {"temperature": self.temperature}
 
-    @property
-    def tables(self) -> tuple[IdfTable, ...]:
-        return () if self.table is None else (self.table,)
-
     @classmethod
     def build(cls, name: str, options: ClarkOptions, corpus: Corpus | None = None) -> Self:
         rules, run = options.rules(), options.run
         tables = idf_tables(name, options.idf, corpus, lambda texts: IdfTable.build(map(rules.words, texts)))
         encoder = load_encoder(options.model, device=run.device, dtype=run.dtype)
         fields: dict[str, object] = {"emb": encoder.identity}
-        encoding = None
-        sentences: ContextualEncoder | None = None
+        encoding, sentence_encoder = None, None
         if isinstance(encoder, StaticEncoder):
             fields["oov"] = options.oov
         else:
             encoding = Encoding(encoder, parse_aggregation(name, options.layer), options)
             fields |= {**encoding.fields(), "context": options.context}
+        if cls.sentences:
+            fields["sentvec"] = "mean"
         if isinstance(options, SmsOptions) and options.sentence_encoder is not None:
             loaded = load_encoder(options.sentence_encoder, device=run.device, dtype=run.dtype)
             if isinstance(loaded, StaticEncoder):
-                raise InputError(
-                    f"{name}: sentence_encoder: expected a contextual encoder, but {loaded.identity} is static"
-                )
-            sentences = loaded
-        if cls.sentences:
-            fields["sentvec"] = "mean"
-        if sentences is not None:
-            fields["sentvec"] = f"{sentences.identity}-{sentences.dtype}-{sentences.sentence_window}"
+                actual = f"{loaded.identity} is static"
+                raise InputError(f"{name}: sentence_encoder: expected a contextual encoder, but {actual}")
+            sentence_encoder = loaded
+            fields["sentvec"] = f"{loaded.identity}-{loaded.dtype}-{loaded.sentence_window}"
         fields |= options.fields()
         if tables:
             fields["idf"] = tables[0].digest
@@ -391,8 +367,8 @@ class MoverSimilarity(TransportMetric):
             encoding=encoding,
             encoder=encoder,
             rules=rules,
-            table=tables[0] if tables else None,
-            sentence_encoder=sentences,
+            tables=tables,
+            sentence_encoder=sentence_encoder,
             temperature=1.0,
         )
         temperature = options.temperature

@@ -13,21 +13,20 @@ from dataclasses import replace
 from typing import Any, cast
 
 from movers.errors import InputError, RowError, TextError
-from movers.scores.metric import Comparison, Example, Metric, TooLarge, TransportMetric, check_size
+from movers.scores.metric import Comparison, Example, Metric, TooLarge, TransportMetric, size_problem
 from movers.scores.result import reduce_references
 from movers.threads import one_blas_thread
 
-__all__ = ["SHORT", "Pair", "blocks", "score_block"]
-
 Pair = tuple[str, Sequence[str]]  # a prediction and its references (or sources)
+_Numbers = tuple[int, int]  # of the two texts of a comparison
 _BLOCK = 1024  # references
 _BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block, unless a single row has more
 _CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
 SHORT = 1000  # characters per pair; below it a static metric is faster on one thread, where nobody waits for the GIL
 
 
-def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
-    """Split rows of texts (a prediction, then lists of texts) into blocks of bounded size."""
+def blocks(rows: Iterable[Any], first_row: int, size: int = _BLOCK) -> Iterator[tuple[int, list[Any]]]:
+    """Split rows of texts (a prediction, then lists of texts) into blocks of bounded size; with their first row."""
     block: list[Any] = []
     texts = characters = 0
     for row in rows:
@@ -36,10 +35,11 @@ def blocks(rows: Iterable[Any], size: int = _BLOCK) -> Iterator[list[Any]]:
         texts += max(map(len, others))
         characters += len(prediction) + sum(len(text) for group in others for text in group)
         if texts >= size or characters >= _BLOCK_CHARACTERS:
-            yield block
+            yield first_row, block
+            first_row += len(block)
             block, texts, characters = [], 0, 0
     if block:
-        yield block
+        yield first_row, block
 
 
 def score_block(
@@ -98,60 +98,44 @@ def _check_sizes(metric: Metric, rows: Sequence[Pair]) -> None:
     counting = replace(metric, encoding=replace(metric.encoding, sizes_only=True))
     for row, (prediction, references) in enumerate(rows):
         for reference in references:
-            try:
-                check_size(len(prediction.encode()), len(reference.encode()))  # a text has fewer units than bytes
-            except TooLarge:
-                try:
-                    check_size(*(len(bag.masses) for _, bag in counting.read([prediction, reference])))
-                except TooLarge as error:
-                    raise RowError(metric.name, "predictions", row, str(error)) from None
+            if size_problem(len(prediction.encode()), len(reference.encode())):  # a text has fewer units than bytes
+                sizes = (len(bag.masses) for _, bag in counting.read([prediction, reference]))
+                if problem := size_problem(*sizes):
+                    raise RowError(metric.name, "predictions", row, problem)
 
 
 def _read_and_compare(
-    metric: Metric, texts: list[str], pairs: list[tuple[int, int]], pool: Executor | None
-) -> tuple[dict[int, Any], dict[tuple[int, int], Comparison | TooLarge]]:
-    waiting: dict[int, list[tuple[int, int]]] = {}
+    metric: Metric, texts: list[str], pairs: list[_Numbers], pool: Executor | None
+) -> tuple[dict[int, Any], dict[_Numbers, Comparison | TooLarge]]:
+    if pool is None:
+        bags = dict(metric.read(texts))
+        return bags, _compare(metric, bags, pairs)
+    waiting: dict[int, list[_Numbers]] = {}
     for pair in pairs:
         for number in set(pair):
             waiting.setdefault(number, []).append(pair)
-    bags: dict[int, Any] = {}
-    ready: list[tuple[int, int]] = []
-    tasks: list[Future[list[Comparison | TooLarge]]] = []
-    compared: list[tuple[int, int]] = []
-
-    def submit(part: list[tuple[int, int]]) -> None:
-        both = [(bags[first], bags[second]) for first, second in part]
-        compared.extend(part)
-        if pool is not None:
-            tasks.append(pool.submit(_compare, metric, both))
-        else:
-            task: Future[list[Comparison | TooLarge]] = Future()
-            task.set_result(_compare(metric, both))
-            tasks.append(task)
-
+    bags, ready = {}, list[_Numbers]()
+    tasks: list[Future[dict[_Numbers, Comparison | TooLarge]]] = []
     try:
         for number, bag in metric.read(texts):
             bags[number] = bag
             ready += [pair for pair in waiting[number] if pair[0] in bags and pair[1] in bags]
-            while len(ready) >= _CHUNK:
-                submit(ready[:_CHUNK])
+            while len(ready) >= _CHUNK or (ready and len(bags) == len(texts)):
+                tasks.append(pool.submit(_compare, metric, bags, ready[:_CHUNK]))
                 ready = ready[_CHUNK:]
-        if ready:
-            submit(ready)
-        comparisons = [comparison for task in tasks for comparison in task.result()]
-        return bags, dict(zip(compared, comparisons, strict=True))
+        return bags, {pair: comparison for task in tasks for pair, comparison in task.result().items()}
     finally:
         for task in tasks:
             task.cancel()
 
 
-def _compare(metric: Metric, pairs: list[tuple[Any, Any]]) -> list[Comparison | TooLarge]:
-    comparisons: list[Comparison | TooLarge] = []
-    for prediction, reference in pairs:
+def _compare(metric: Metric, bags: dict[int, Any], pairs: list[_Numbers]) -> dict[_Numbers, Comparison | TooLarge]:
+    comparisons: dict[_Numbers, Comparison | TooLarge] = {}
+    for first, second in pairs:
         try:
-            comparisons.append(metric.compare(prediction, reference))
+            comparisons[first, second] = metric.compare(bags[first], bags[second])
         except TooLarge as error:
-            comparisons.append(error)
+            comparisons[first, second] = error
     return comparisons
 
 

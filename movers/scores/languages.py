@@ -15,11 +15,9 @@ import regex
 
 from movers.encoders.load import Encoder
 from movers.encoders.static import StaticEncoder
-from movers.errors import InputError, warn_once
+from movers.errors import warn_once
 from movers.scores.metric import Metric
 from movers.texts import language_stop_words, main_language, name_stop_words, token_spans
-
-__all__ = ["language_problem", "language_warning"]
 
 _MOST_PIECES = 2.5  # English texts have 1.0 to 1.4 pieces per word; Finnish, Turkish, Russian ones 3 and more
 _LEAST_LETTERS = 6  # fewer do not tell a language
@@ -35,8 +33,7 @@ _MULTILINGUAL = "a multilingual encoder, such as model='sentence-transformers/pa
 
 def language_warning(metric: Metric, texts: Sequence[str]) -> bool:
     """Warn once of a `language_problem`, and return whether there is one."""
-    problem = language_problem(metric, texts)
-    if problem:
+    if problem := language_problem(metric, texts):
         warn_once(problem)
     return bool(problem)
 
@@ -106,10 +103,7 @@ def _guess_language(words: Sequence[str], lang: str) -> str | None:
         share = sum(bool(regex.match(rf"\p{{Script={script}}}", word)) for word in words) / len(words)
         if share > (0.1 if code == "ja" else 0.5):
             return code
-    try:
-        lists = {code: language_stop_words(code) or frozenset() for code in {*_GUESSED, lang}}
-    except InputError:  # the package with the lists is not installed
-        return None
+    lists = {code: language_stop_words(code) or frozenset() for code in {*_GUESSED, lang}}
     lowered = [word.lower() for word in words]
     counts = {code: sum(word in known for word in lowered) for code, known in lists.items()}
     best = max(_GUESSED, key=counts.__getitem__)

@@ -6,19 +6,15 @@ import abc
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from movers.bag import Bag, alignment_of
+from movers.encoders.contextual import ContextualEncoder, EncodedText
 from movers.encoders.layers import Aggregation
 from movers.scores.options import MetricOptions, PairOptions
 from movers.weights import Corpus, IdfTable
-
-if TYPE_CHECKING:
-    from movers.encoders.contextual import ContextualEncoder, EncodedText
-
-__all__ = ["Comparison", "Encoding", "Example", "Metric", "TooLarge", "TransportMetric", "check_size"]
 
 _MOST_CELLS = 25_000_000  # of a cost matrix, about a gigabyte with the solver's arrays
 _MANY_CELLS = 1_000_000  # such problems are solved one at a time, to bound the memory of all threads
@@ -70,16 +66,11 @@ class Encoding:
 
     def __call__(self, texts: Sequence[str]) -> Iterator[tuple[int, EncodedText]]:
         """Yield `(index, encoded text)` as soon as it is ready, in any order."""
+        limits: dict[str, Any] = {"truncation": self.options.truncation, "window": self.options.window}
         if self.sizes_only:
-            return self.encoder.count(texts, truncation=self.options.truncation, window=self.options.window)
-        return self.encoder.encode(
-            texts,
-            self.aggregation,
-            extra=self.extra,
-            batch_size=self.options.run.batch_size,
-            truncation=self.options.truncation,
-            window=self.options.window,
-        )
+            return self.encoder.count(texts, **limits)
+        size = self.options.run.batch_size
+        return self.encoder.encode(texts, self.aggregation, extra=self.extra, batch_size=size, **limits)
 
     def fields(self) -> dict[str, object]:
         """Signature fields."""
@@ -95,6 +86,7 @@ class Metric(abc.ABC):
     signature: str
     options: Any
     encoding: Encoding | None = None  # its contextual model, if it has one
+    tables: tuple[IdfTable, ...] = ()  # the IDF tables in use, in a form that the option `idf` accepts
     baseline: Mapping[str, float] | None = None  # mean scores of unrelated texts, for rescaling
 
     options_class: ClassVar[type[MetricOptions]]
@@ -129,11 +121,6 @@ class Metric(abc.ABC):
         """Further entries of the result."""
         return {}
 
-    @property
-    def tables(self) -> tuple[IdfTable, ...]:
-        """The IDF tables in use, in a form that the option `idf` accepts."""
-        return ()
-
 
 class TransportMetric(Metric):
     """What the six metrics with references share: blank texts, and a limit on sizes."""
@@ -152,7 +139,8 @@ class TransportMetric(Metric):
                 nothing = np.zeros((m, n))
                 comparison = comparison._replace(alignment=alignment_of(prediction, reference, nothing, nothing, None))
             return comparison
-        check_size(m, n)
+        if problem := size_problem(m, n):
+            raise TooLarge(problem)
         if m * n > _MANY_CELLS:
             with _large:
                 return self.align(prediction, reference)
@@ -167,8 +155,9 @@ class TooLarge(Exception):
     """A pair whose cost matrix would not fit into memory."""
 
 
-def check_size(m: int, n: int) -> None:
-    """Raise `TooLarge` if m units cannot be compared with n."""
-    if m * n > _MOST_CELLS:
-        cells = f"takes {m * n:,} cells, more than {_MOST_CELLS:,}"
-        raise TooLarge(f"comparing {m:,} with {n:,} units {cells}; score shorter texts")
+def size_problem(m: int, n: int) -> str:
+    """Why m units cannot be compared with n; empty if they can."""
+    if m * n <= _MOST_CELLS:
+        return ""
+    cells = f"takes {m * n:,} cells, more than {_MOST_CELLS:,}"
+    return f"comparing {m:,} with {n:,} units {cells}; score shorter texts"

@@ -36,13 +36,11 @@ from movers.errors import InputError
 from movers.scores.bertscore import f1_of, greedy_scores
 from movers.scores.metric import Comparison
 from movers.scores.options import option
-from movers.scores.tokens import Filters, TokenMetric, TokenOptions, TokenText, load_tokens
+from movers.scores.tokens import TokenMetric, TokenOptions, TokenText, load_tokens
 from movers.signature import signature
 from movers.texts import name_stop_words, stop_words
 from movers.transport import Distance, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, normalised, warn_no_mass, weigh
-
-__all__ = ["MoverScore", "MoverScoreOptions", "n_grams"]
 
 Similarity = Literal["one_minus", "inverse", "exp"]
 Vectors = NDArray[np.float32]
@@ -53,19 +51,18 @@ Floats = NDArray[np.float64]
 # The definitions
 
 
-def n_grams(vectors: Vectors, weights: Floats, n: int | None, normalize: bool = True) -> tuple[Any, Floats]:
+def n_grams(vectors: Vectors, weights: Floats, n: int, normalize: bool = True) -> tuple[Any, Floats]:
     """Eq. 1 and 2: (k − n + 1, d) vectors and (k − n + 1,) masses, not yet normalised, of the n-grams of k tokens.
 
-    With n None, or more than k, the whole text is one n-gram. With `normalize` vectors are scaled to length 1, and an
-    n-gram without weight takes the direction of its unweighted mean; otherwise they are the weighted sums of Eq. 1.
+    With `normalize` vectors are scaled to length 1, and an n-gram without weight takes the direction of its unweighted
+    mean; otherwise they are the weighted sums of Eq. 1.
     """
-    size = len(weights) if n is None else min(n, len(weights))
-    if size == 1 and normalize:
+    if n == 1 and normalize:
         return unit_rows(vectors), weights
-    windows = np.lib.stride_tricks.sliding_window_view(weights, size)  # (k − n + 1, n)
+    windows = np.lib.stride_tricks.sliding_window_view(weights, n)  # (k − n + 1, n)
     masses = windows.sum(axis=1)
     shares = np.where(masses[:, None] > 0, windows, 1.0) if normalize else windows
-    stacked = np.lib.stride_tricks.sliding_window_view(np.asarray(vectors, np.float64), size, axis=0)
+    stacked = np.lib.stride_tricks.sliding_window_view(np.asarray(vectors, np.float64), n, axis=0)
     sums = np.einsum("idk,ik->id", stacked, shares)
     return (unit_rows(sums) if normalize else sums), masses
 
@@ -86,8 +83,6 @@ _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 @dataclass(frozen=True, kw_only=True)
 class MoverScoreOptions(TokenOptions):
-    """Options of `moverscore`."""
-
     multi_ref: Literal["max", "mean"] = option("mean", "how scores against several references are combined")
     weights: Weights | None = option(
         None, "mass of a token: uniform (the default, same as `count`), IDF or vector norm"
@@ -189,35 +184,35 @@ class MoverScore(TokenMetric):
     """
 
     options: MoverScoreOptions
-    filters: Filters
+    stopwords: frozenset[str]
     options_class = MoverScoreOptions
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[int, Bag]]:
         written = [html.unescape(text) for text in texts] if self.options.unescape else texts
         for index, tokens in self.read_tokens(written):
-            bags = [self._bag(tokens, texts[index], table) for table in self.idf or [None]]
+            bags = [self._bag(tokens, texts[index], table) for table in self.tables or [None]]
             yield index, bags[0]._replace(as_reference=bags[1] if len(bags) > 1 else None)
 
     def _bag(self, tokens: TokenText, text: str, table: IdfTable | None) -> Bag:
         """The n-grams of the kept tokens."""
-        reasons = tokens.reasons(self.filters)
-        places = tokens.places(reasons, self.filters.special_tokens)
+        options = self.options
+        reasons = tokens.reasons(options.drop_subwords, options.punctuation, self.stopwords)
+        places = tokens.places(reasons, options.special_tokens)
         unfiltered = not len(places)  # then all tokens are kept
         if unfiltered:
-            places, reasons = tokens.places({}, self.filters.special_tokens), {}
-        labels, dropped = tokens.labels(places.tolist(), reasons) if self.options.return_alignment else ((), ())
-        state = (), tokens.unknown, tokens.cut, tokens.blank, unfiltered and bool(len(places))
-        bag = Bag(text, tokens.vectors[:0], np.zeros(0), (), dropped, *state)
+            places, reasons = tokens.places({}, options.special_tokens), {}
+        labels, dropped = tokens.labels(places.tolist(), reasons) if options.return_alignment else ((), ())
+        bag = tokens.bag(text, dropped)
         if not len(places):
             return bag
         vectors = tokens.vectors[places]
         keys = [tokens.keys[place] for place in places.tolist()] if table else []
-        weights = weigh(self.options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
+        weights = weigh(options.weights or "uniform", np.ones(len(places)), vectors, keys, table)
         if not weights.any():  # every token occurs in every text: weighted sums would all be the zero vector
             warn_no_mass(self.name)
             weights = np.ones(len(places))
-        size = len(places) if self.options.n_gram == "sentence" else min(int(str(self.options.n_gram)), len(places))
-        grams, masses = n_grams(vectors, weights, size, self.options.normalize)
+        size = len(places) if options.n_gram == "sentence" else min(int(str(options.n_gram)), len(places))
+        grams, masses = n_grams(vectors, weights, size, options.normalize)
         if size > 1:
             windows = [labels[first : first + size] for first in range(len(grams) if labels else 0)]
             labels = tuple(
@@ -226,7 +221,8 @@ class MoverScore(TokenMetric):
                 )
                 for window in windows
             )
-        return bag._replace(vectors=grams, masses=normalised(self.name, masses), labels=labels)
+        masses = normalised(self.name, masses)
+        return bag._replace(vectors=grams, masses=masses, labels=labels, unfiltered=unfiltered)
 
     def align(self, prediction: Bag, reference: Bag) -> Comparison:
         return (self._hard if self.options.alignment == "hard" else self._soft)(prediction, reference)
@@ -259,10 +255,8 @@ class MoverScore(TokenMetric):
     def build(cls, name: str, options: MoverScoreOptions, corpus: Corpus | None = None) -> Self:
         aggregation = parse_aggregation(name, options.aggregation)
         if options.unescape and corpus is not None:
-            corpus = Corpus(
-                [html.unescape(text) for text in corpus.predictions],
-                [[html.unescape(text) for text in group] for group in corpus.references],
-            )
+            groups = ([html.unescape(text) for text in group] for group in corpus.references)
+            corpus = Corpus(map(html.unescape, corpus.predictions), groups)
         encoder, encoding, tables, fields = load_tokens(name, options, aggregation, corpus, two_sides=True)
         if encoding is not None:
             fields["subwords"] = "first" if options.drop_subwords else "all"
@@ -279,15 +273,12 @@ class MoverScore(TokenMetric):
         if options.unescape:
             fields["html"] = "decoded"
         fields["refs"] = options.multi_ref
-        filters = Filters(
-            stop_words(options.stopwords), options.punctuation, options.drop_subwords, options.special_tokens
-        )
         return cls(
             name=name,
             signature=signature(name, fields),
             options=options,
             encoder=encoder,
             encoding=encoding,
-            idf=tables,
-            filters=filters,
+            tables=tables,
+            stopwords=stop_words(options.stopwords),
         )

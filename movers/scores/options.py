@@ -16,8 +16,6 @@ from movers.encoders.windows import Truncation
 from movers.errors import InputError
 from movers.inputs import check_choice, check_options, check_positive
 
-__all__ = ["MetricOptions", "OptionRow", "Options", "PairOptions", "RunSettings", "option", "option_rows"]
-
 
 def option(
     default: object, help: str, *, values: str | None = None, alias_of: str | None = None, least: int = 1
@@ -102,14 +100,10 @@ class MetricOptions(Options):
         if preset is not None:
             check_choice(owner, "preset", preset, [*cls.presets, None])
             values = {**cls.presets[str(preset)], **values}
-        _check_aliases(owner, cls, values)
+        values = {**values, **_translate_aliases(owner, cls, values)}
         run = RunSettings.parse(owner, {name: value for name, value in values.items() if name in settings})
         options = super().parse(owner, {name: value for name, value in values.items() if name not in settings})
-        return options.with_run(run)
-
-    def with_run(self, run: RunSettings) -> Self:
-        """The options with these run settings."""
-        return replace(self, run=run)
+        return replace(options, run=run)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,15 +166,18 @@ def _choices(kind: Any) -> tuple[object, ...]:
     return tuple(choices)
 
 
-def _check_aliases(owner: str, cls: Any, values: Mapping[str, object]) -> None:
-    """Raise if an option and its alias are given different values."""
+def _translate_aliases(owner: str, cls: Any, values: Mapping[str, object]) -> dict[str, object]:
+    """The options whose aliases are given; another value for the option itself is an error."""
     defaults = {item.name: item.default for item in [*_options(cls), *_options(RunSettings)]}
+    translated = {}
     for item in _options(cls):
         name, value = item.metadata["alias_of"], values.get(item.name)
-        if name in values and value not in (None, False) and values[name] not in (value, defaults[name]):
-            raise InputError(
-                f"{owner}: {item.name!r} is an alias of {name!r}; pass only one: got {value!r} and {values[name]!r}"
-            )
+        if name is not None and value is not None and value is not False:
+            if name in values and values[name] not in (value, defaults[name]):
+                got = f"got {value!r} and {values[name]!r}"
+                raise InputError(f"{owner}: {item.name!r} is an alias of {name!r}; pass only one: {got}")
+            translated[name] = value
+    return translated
 
 
 def _check(owner: str, name: str, value: object, kind: Any, least: int) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 from movers.io import printable
 from movers.scores.metric import Comparison, Example, Metric
 
-__all__ = ["Result", "collect", "reduce_references"]
-
 
 class Result(dict[str, Any]):
     """Result of a metric: a dict that prints as score, number of texts and signature.
@@ -23,14 +21,18 @@ class Result(dict[str, Any]):
         counts = "".join(f", {name[2:]} {self[name]}" for name in self if name.startswith("n_") and self[name])
         return f"{self['score']:.4g} (n={len(self['scores'])}{counts}) {printable(self['signature'])}"
 
+    def to_pandas(self) -> Any:
+        """A DataFrame with one row per prediction: `scores`, and all else that the metric tells of each prediction."""
+        import pandas
+
+        return pandas.DataFrame({name: value for name, value in self.items() if isinstance(value, list)})
+
 
 def reduce_references(
     metric: Metric, comparisons: list[Comparison], unfiltered: bool, truncated: bool, unknown: bool
 ) -> Example:
     """Combine the comparisons of a prediction with all its references, and rescale."""
-    if len(comparisons) == 1:
-        value, parts, distance = comparisons[0].score, comparisons[0].parts, comparisons[0].distance
-    elif metric.reduction == "max":
+    if len(comparisons) == 1 or metric.reduction == "max":
         best = max(comparisons, key=lambda comparison: comparison.score)
         value, parts, distance = best.score, best.parts, best.distance
     else:

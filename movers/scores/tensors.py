@@ -14,12 +14,10 @@ from movers.encoders.layers import unit_vectors
 from movers.errors import InputError
 from movers.inputs import check_choice
 from movers.scores.bertscore import emd_scores, hungarian_scores
-from movers.threads import threaded_map
+from movers.threads import one_blas_thread, solver_pool
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["TensorAlignment", "bertscore_tensors"]
 
 TensorAlignment = Literal["emd", "hungarian", "greedy"]
 
@@ -76,8 +74,8 @@ def bertscore_tensors(
     if alignment == "greedy" and similarity.numel():
         both = hyp.unsqueeze(2) & ref.unsqueeze(1)
         closed = similarity.masked_fill(~both, -2.0)
-        precision = _masked_mean(closed.amax(dim=2), hyp)
-        recall = _masked_mean(closed.amax(dim=1), ref)
+        precision = (closed.amax(dim=2) * hyp).sum(dim=1) / hyp.sum(dim=1).clamp_min(1)
+        recall = (closed.amax(dim=1) * ref).sum(dim=1) / ref.sum(dim=1).clamp_min(1)
     else:
         row_shares, column_shares = _shares(similarity, hyp, ref, hyp_emb, ref_emb, alignment, weights, threads)
         precision = (row_shares * similarity).sum(dim=(1, 2))
@@ -90,10 +88,6 @@ def bertscore_tensors(
     positive = (precision > 0) & (recall > 0)
     f1 = torch.where(positive, 2 * precision * recall / torch.where(positive, precision + recall, 1.0), 0.0)
     return precision, recall, f1
-
-
-def _masked_mean(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return (values * mask).sum(dim=1) / mask.sum(dim=1).clamp_min(1)
 
 
 def _shares(
@@ -119,22 +113,20 @@ def _shares(
         i, j = np.flatnonzero(rows[index]), np.flatnonzero(columns[index])
         if not len(i) or not len(j):
             return by_row, by_column
-        place = np.ix_(i, j)
-        a = row_norms[index, i] if weights == "norm" else np.ones(len(i))
-        b = column_norms[index, j] if weights == "norm" else np.ones(len(j))
+        place, norms = np.ix_(i, j), (row_norms[index, i], column_norms[index, j])
+        a, b = (side if weights == "norm" and side.any() else np.ones(len(side)) for side in norms)
         if alignment == "hungarian":
-            *_, flow = hungarian_scores(values[index][place], np.ones(len(i)), np.ones(len(j)))
+            *_, flow = hungarian_scores(values[index][place], a, b)
             by_row[place], by_column[place] = flow / len(i), flow / len(j)
             return by_row, by_column
-        a = a if a.any() else np.ones(len(i))
-        b = b if b.any() else np.ones(len(j))
         *_, flow = emd_scores(values[index][place], a, b)
         h, r = a / a.sum(), b / b.sum()
         by_row[place] = np.divide(flow, h[:, None], out=np.zeros_like(flow), where=h[:, None] > 0) / (h > 0).sum()
         by_column[place] = np.divide(flow, r, out=np.zeros_like(flow), where=r > 0) / (r > 0).sum()
         return by_row, by_column
 
-    solved = threaded_map(solve, range(len(values)), threads)
+    with one_blas_thread(), solver_pool(threads) as pool:
+        solved = list(pool.map(solve, range(len(values))))
     tensors = [np.stack([pair[side] for pair in solved]) for side in (0, 1)]
     first, second = (torch.from_numpy(array).to(similarity) for array in tensors)
     return first, second

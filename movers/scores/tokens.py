@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.bag import Label
+from movers.bag import Bag, Label
 from movers.encoders import Encoder, load_encoder
 from movers.encoders.contextual import Tokens
 from movers.encoders.layers import Aggregation
@@ -20,8 +20,6 @@ from movers.scores.options import PairOptions, option
 from movers.texts import is_punctuation, sentence_spans, token_spans
 from movers.threads import chunks
 from movers.weights import Corpus, IdfTable, idf_tables
-
-__all__ = ["Filters", "TokenMetric", "TokenOptions", "TokenText", "build_idf", "load_tokens"]
 
 _ASCII_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
@@ -37,16 +35,6 @@ class TokenOptions(PairOptions):
     )
 
 
-@dataclass(frozen=True)
-class Filters:
-    """Which tokens are kept."""
-
-    stopwords: frozenset[str] = frozenset()  # lowercased; decided by the whole word, for all of its subwords
-    punctuation: bool | Literal["ascii"] = False  # drop punctuation; "ascii": single ASCII marks only
-    drop_subwords: bool = False  # keep only the first subword of a word
-    special_tokens: bool = True
-
-
 class TokenText(NamedTuple):
     """A text as n tokens with (n, d) vectors and n keys for IDF tables (token ids, or words).
 
@@ -60,37 +48,38 @@ class TokenText(NamedTuple):
     cut: bool = False
     missing: Sequence[tuple[str, int, int]] = ()
 
-    @property
-    def unknown(self) -> bool:
-        """Whether the encoder does not know all words or subwords."""
-        return bool(self.missing) or bool(self.tokens.unknown.any())
+    def bag(self, text: str, dropped: tuple[Label, ...]) -> Bag:
+        """The text and what is known of it, still without units."""
+        unknown = bool(self.missing) or bool(self.tokens.unknown.any())
+        blank = bool(self.tokens.special.all()) and not self.missing  # no token but special ones
+        return Bag(text, dropped=dropped, unknown=unknown, cut=self.cut, blank=blank)
 
-    @property
-    def blank(self) -> bool:
-        """Whether there is no token but special ones."""
-        return bool(self.tokens.special.all()) and not self.missing
+    def reasons(
+        self, drop_subwords: bool, punctuation: bool | Literal["ascii"], stopwords: frozenset[str]
+    ) -> dict[int, str]:
+        """Place → why that token is dropped: all subwords of a word but the first, punctuation, lowercased stop words.
 
-    def reasons(self, filters: Filters) -> dict[int, str]:
-        """Place → why the filters drop that token."""
+        "ascii" stands for single ASCII marks only.
+        """
+        tokens = self.tokens
         reasons: dict[int, str] = {}
-        if filters.drop_subwords:
-            before = np.r_[-1, np.maximum.accumulate(self.tokens.words)[:-1]]
-            follows = (self.tokens.words <= before) & ~self.tokens.special
+        if drop_subwords:
+            before = np.r_[-1, np.maximum.accumulate(tokens.words)[:-1]]
+            follows = (tokens.words <= before) & ~tokens.special
             reasons = dict.fromkeys(np.flatnonzero(follows).tolist(), "subword")
-        if filters.punctuation is not False or filters.stopwords:
-            for place in np.flatnonzero(~self.tokens.special).tolist():
-                if place not in reasons and (reason := self._reason(place, filters)):
-                    reasons[place] = reason
+        for place in np.flatnonzero(~tokens.special).tolist() if punctuation or stopwords else ():
+            if place in reasons:
+                continue
+            token = self.text[tokens.starts[place] : tokens.ends[place]].strip()
+            if punctuation == "ascii":
+                is_mark = token in _ASCII_MARKS
+            else:
+                is_mark = punctuation and not tokens.unknown[place] and is_punctuation(token)
+            if is_mark:
+                reasons[place] = "punctuation"
+            elif stopwords and self._word(place).lower() in stopwords:
+                reasons[place] = "stop word"
         return reasons
-
-    def _reason(self, place: int, filters: Filters) -> str:
-        token = self.text[self.tokens.starts[place] : self.tokens.ends[place]].strip()
-        if filters.punctuation == "ascii":
-            if token in _ASCII_MARKS:
-                return "punctuation"
-        elif filters.punctuation and not self.tokens.unknown[place] and is_punctuation(token):
-            return "punctuation"
-        return "stop word" if filters.stopwords and self._word(place).lower() in filters.stopwords else ""
 
     def _word(self, place: int) -> str:
         """The whole word of a token: `there` in `thereof` is no stop word."""
@@ -138,11 +127,6 @@ class TokenMetric(TransportMetric):
 
     options: TokenOptions
     encoder: Encoder
-    idf: tuple[IdfTable, ...] = ()
-
-    @property
-    def tables(self) -> tuple[IdfTable, ...]:
-        return self.idf
 
     def read_tokens(self, texts: Sequence[str]) -> Iterator[tuple[int, TokenText]]:
         """Yield each text as soon as it is ready, in any order."""

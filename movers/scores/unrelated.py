@@ -10,7 +10,6 @@ import csv
 import json
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
@@ -22,8 +21,6 @@ from movers.errors import InputError
 from movers.scores.engine import score_block
 from movers.scores.metric import Example, Metric
 from movers.signature import read_signature
-
-__all__ = ["BASELINE_FORMAT", "mean_unrelated_distance", "rescaled", "unrelated_texts"]
 
 BASELINE_FORMAT = "movers-baseline-2"
 _FREE = ("idf", "refs", "baseline")  # signature fields in which a baseline may differ from the call that uses it
@@ -68,10 +65,8 @@ def rescaled(metric: Metric) -> Metric:
     if rescale is False or rescale is None:
         return metric
     if rescale is True:
-        examples = _unrelated_examples(metric)
-        baseline = {"score": math.fsum(example.score for example in examples) / len(examples)}
-        for name in examples[0].parts:
-            baseline[name] = math.fsum(example.parts[name] for example in examples) / len(examples)
+        rows = [{"score": example.score, **example.parts} for example in _unrelated_examples(metric)]
+        baseline = {name: math.fsum(row[name] for row in rows) / len(rows) for name in rows[0]}
         label = "unrelated"  # determined by the other fields and the version
     else:
         baseline = _read_baseline(metric, Path(str(rescale)))
@@ -100,21 +95,15 @@ def _read_baseline(metric: Any, file: Path) -> dict[str, float]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{metric.name}: rescale: {file} was not written by `movers baseline` ({error!r})") from None
-    _compare(metric, file, made_for)
-    return baseline
-
-
-def _compare(metric: Metric, file: Path, made_for: Mapping[str, str]) -> None:
     fields = read_signature(metric.signature)
     for name in [*fields, *made_for]:
         # The greedy alignment is the same for both metrics.
         if name in _FREE or (name == "metric" and fields.get("align") == made_for.get("align") == "greedy"):
             continue
         if fields.get(name) != made_for.get(name):
-            raise InputError(
-                f"{metric.name}: rescale: {file} is for {name} {made_for.get(name)!r}, "
-                f"but this call has {fields.get(name)!r}"
-            )
+            expected, actual = made_for.get(name), fields.get(name)
+            raise InputError(f"{metric.name}: rescale: {file} is for {name} {expected!r}, but this call has {actual!r}")
+    return baseline
 
 
 def _read_table(metric: Metric, file: Path, text: str) -> dict[str, float]:

@@ -1,11 +1,10 @@
-"""Pictures and the page as a person meets them: lines, slider, hover, keyboard, screen reader, small screens."""
+"""Pictures and the page as a person meets them: lines, hover, keyboard, screen reader, small screens."""
 
 from __future__ import annotations
 
 import csv
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +44,6 @@ def test_pictures_fit_the_screen_and_can_be_read_by_everyone(
     check_page(page, f"{name}-{width}")
     page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     check_page(page, f"{name}-{width}-open")
-
-
-def test_the_slider_draws_the_strongest_flows_first(draw: Callable[..., Any]) -> None:
-    page = draw("swms")
-    slider = page.locator("input[type=range]")
-    widths = "paths => paths.map(path => +path.getAttribute('stroke-width'))"
-    all_widths = page.locator(".canvas path").evaluate_all(widths)
-    assert len(all_widths) == int(slider.get_attribute("max"))
-    slider.fill("3")
-    assert page.locator("output").inner_text() == f"3 of {len(all_widths)}"
-    assert sorted(page.locator(".canvas path").evaluate_all(widths)) == sorted(all_widths)[-3:]
 
 
 def test_details_appear_on_hover_and_the_keyboard_crosses_to_the_partner(draw: Callable[..., Any]) -> None:
@@ -103,49 +91,81 @@ def address() -> Iterator[str]:
     page.close()
 
 
-def wait_for_score(page: Any, score: float) -> None:
-    number = re.compile(rf"^{re.escape(f'{score:.4g}')}$")
-    page.locator(".movers-numbers b:visible", has_text=number).first.wait_for()
+def wait_for_scores(page: Any, names: Iterable[str], *texts: str) -> None:
+    """Wait until the table shows the scores of the metrics' functions, with three digits."""
+    for name in names:
+        score = METRICS[name].function([texts[0]], [texts[1]])["score"]
+        page.locator(f"tr[data-row={name}] .n", has_text=f"{score:.3f}").wait_for()
 
 
-@pytest.mark.parametrize("name", ["wms", "bertscore_emd", "reference_free_summary_quality"])
-def test_a_person_scores_a_pair_and_sees_its_picture(name: str, address: str, open_page: Callable[..., Any]) -> None:
+def test_every_metric_scores_a_pair_and_a_click_draws_its_picture(address: str, open_page: Callable[..., Any]) -> None:
     page = open_page(address)
-    page.get_by_label(METRICS[name].title, exact=True).check()
-    label, prediction, other = about(name)["examples"][1]
-    page.get_by_role("button", name=label).locator("visible=true").click()
-    expected = METRICS[name].function([prediction], [other])
-    wait_for_score(page, expected["score"])
-    page.locator("iframe.movers-frame:visible").scroll_into_view_if_needed()  # otherwise browsers leave it undrawn
-    page.frame_locator("iframe.movers-frame:visible").locator(".canvas path").first.wait_for(state="attached")
-    assert page.locator("textarea[disabled]:visible").input_value() == expected["signature"]
+    names = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
+    wait_for_scores(page, names, *about("wms")["examples"][0][1:])
+    page.get_by_label("Prediction", exact=True).fill(MARKUP)
+    page.locator("tr[data-row]:visible").first.wait_for(state="detached")  # the scores of other texts
+    page.get_by_label("Reference", exact=True).fill("Snow melts.")
+    page.get_by_role("button", name="Score", exact=True).first.click()
+    wait_for_scores(page, names, MARKUP, "Snow melts.")
+    assert page.locator("iframe:visible").bounding_box()["y"] < 800
+    page.get_by_role("button", name=METRICS["bertscore_emd"].title).press("Enter")
+    page.frame_locator("iframe:visible").get_by_role("heading", name="one-to-many").wait_for()
+    assert page.locator("[aria-pressed=true]:visible").inner_text() == METRICS["bertscore_emd"].title
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save picture (SVG)").first.click()
+    assert download.value.suggested_filename == "bertscore_emd.svg"
+    page.get_by_role("button", name="Copy link").first.click()
+    page.wait_for_url("**metric=bertscore_emd")
+    linked = open_page(page.url)
+    wait_for_scores(linked, names, MARKUP, "Snow melts.")
+    assert linked.get_by_label("Prediction", exact=True).input_value() == MARKUP
+    linked.frame_locator("iframe:visible").get_by_role("heading", name="one-to-many").wait_for()
 
 
-def test_a_file_is_uploaded_scored_and_downloaded(address: str, open_page: Callable[..., Any], tmp_path: Path) -> None:
-    rows = [{"prediction": f"{word} melts {MARKUP}", "reference": "Ice melts."} for word in ("Snow", "Gold", "Wax")]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+def test_a_file_is_scored_with_a_mended_column(address: str, open_page: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [{"output": f"{word} melts {MARKUP}", "source": "Mud.", "gold": "Ice."} for word in ("Snow", "Gold", "Wax")]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({**row, "target": row["gold"]}) + "\n" for row in rows))
     page = open_page(address)
     page.get_by_role("tab", name="A file").click()
     page.locator("input[type=file]").set_input_files(tmp_path / "rows.jsonl")
-    page.get_by_text("rows.jsonl").first.wait_for()
+    page.wait_for_function("[...document.querySelectorAll('input')].some(field => field.value === 'output')")
+    page.get_by_role("button", name="Score the file").click()
+    page.get_by_role("alert").get_by_text("choose the column of references").wait_for()  # two have a common name
+    page.get_by_label("Reference column").click()
+    page.get_by_role("option", name="gold").click()
     page.get_by_role("button", name="Score the file").click()
     page.get_by_text("over 3 rows").wait_for()
-    page.frame_locator("iframe.movers-frame:visible").locator(".histogram i").first.wait_for(state="attached")
+    expected = movers.wms([row["output"] for row in rows], ["Ice."] * 3)["scores"]
+    page.get_by_role("button", name="Score", exact=True).locator("visible=true").click()
+    shown = page.locator(".movers-table:visible td.n").all_inner_texts()
+    assert shown == [f"{score:.3f}" for score in sorted(expected)]
+    page.locator("tr[data-row='2']").click()
+    page.locator("iframe:visible").scroll_into_view_if_needed()  # otherwise browsers leave it undrawn
+    page.frame_locator("iframe:visible").locator(".canvas path").first.wait_for(state="attached")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download all scores").click()
     with open(download.value.path(), encoding="utf-8") as file:
-        table = list(csv.DictReader(file))
-    expected = movers.wms([row["prediction"] for row in rows], [row["reference"] for row in rows])["scores"]
-    assert [float(row["score"]) for row in table] == expected
+        assert [float(row["score"]) for row in csv.DictReader(file)] == expected
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (1280, True)])
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (390, False), (1280, True), (1280, False)])
 def test_every_tab_fits_the_screen_and_can_be_read_by_everyone(
     width: int, dark: bool, address: str, open_page: Callable[..., Any], check_page: Callable[[Any, str], None]
 ) -> None:
     page = open_page(address, width, dark)
-    page.locator("iframe.movers-frame").wait_for()
-    for tab, content in (("A pair", "Options"), ("A file", "Score the file")):
+    wait_for_scores(page, ["bertscore_emd"], *about("wms")["examples"][0][1:])
+    parts = [page.locator(part).first for part in ("textarea", "button.primary", "tr[data-row=wms]", "iframe")]
+    places = [part.bounding_box() for part in parts]
+    assert all(one["y"] + one["height"] <= other["y"] for one, other in zip(places, places[1:], strict=False))
+    check_page(page, f"scored-{width}-{dark}")
+    page.get_by_label("Prediction", exact=True).fill("a" * 6000)
+    page.get_by_role("button", name="Score", exact=True).first.click()
+    page.get_by_role("alert").get_by_text("Prediction: expected at most 5,000 characters, but got 6,000").wait_for()
+    check_page(page, f"error-{width}-{dark}")
+    page.get_by_role("tab", name="A summary").click()
+    name = "reference_free_summary_quality"
+    wait_for_scores(page, [name], *about(name)["examples"][0][1:])
+    page.frame_locator("iframe:visible").locator("mark.unsupported").first.wait_for()
+    for tab in ("A summary", "A file", "API"):
         page.get_by_role("tab", name=tab).click()
-        page.get_by_text(content).locator("visible=true").first.wait_for()
-        check_page(page, f"page-{tab.split()[-1].lower()}-{width}")
+        check_page(page, f"{tab.split()[-1].lower()}-{width}-{dark}")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
+from tiny import TINY_WORDS, Passes, tiny_model, tiny_tokenizer
 
 import movers
 from movers.encoders.cache import VectorCache
@@ -48,16 +48,6 @@ def plain_states(model: Any, ids: Sequence[int]) -> np.ndarray:
     return np.stack([state[0].float().numpy() for state in output.hidden_states])
 
 
-class Passes:
-    """The number of texts (or windows) in each forward pass of a model."""
-
-    def __init__(self, model: Any) -> None:
-        self.sizes: list[int] = []
-        model.register_forward_pre_hook(
-            lambda module, arguments, keywords: self.sizes.append(len(keywords["input_ids"])), with_kwargs=True
-        )
-
-
 def test_tokens_and_vectors_equal_those_of_transformers(minilm: Any) -> None:
     from transformers import AutoModel, AutoTokenizer
 
@@ -84,7 +74,7 @@ def test_sentence_vectors_equal_those_of_sentence_transformers(minilm: Any) -> N
     texts = [text for text in TEXTS if text]
     theirs = package.SentenceTransformer(str(minilm_folder()), device="cpu").encode(texts, normalize_embeddings=True)
     np.testing.assert_allclose(minilm.sentence_vectors(texts), theirs, atol=1e-5)
-    assert minilm.sentence_vectors([]).shape == (0, 384) and (minilm.max_window, minilm.sentence_window) == (512, 256)
+    assert (minilm.max_window, minilm.sentence_window) == (512, 256)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
@@ -178,16 +168,6 @@ def test_no_layer_is_computed_above_the_highest_that_is_read(kind: str) -> None:
         for text, states in zip(encoded, whole, strict=True):
             np.testing.assert_allclose(text.vectors, states[needed[0]], atol=1e-6)
     np.testing.assert_allclose(encode(encoder, texts)[0].vectors, whole[0][-1], atol=1e-5)  # all layers again
-
-
-def test_truncation_as_an_error_names_the_text_and_both_lengths_also_for_cached_texts() -> None:
-    encoder = tiny()
-    assert len(encode(encoder, [LONG, "cat"])) == 2
-    with pytest.raises(
-        InputError, match="truncation='error': a text has 59 tokens, the window of tiny 32.*" + LONG[:20]
-    ):
-        list(encoder.encode(["cat", LONG], LAST, truncation="error"))
-    assert len(encode(encoder, ["cat"], truncation="error")) == 1
 
 
 def test_a_cut_keeps_the_first_tokens_and_the_special_ones_and_warns() -> None:

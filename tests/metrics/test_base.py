@@ -21,15 +21,7 @@ QUALITY = "reference_free_summary_quality"
 # (predictions, references, the message after "wms: ")
 BAD_BATCHES: dict[str, tuple[Any, Any, str]] = {
     "a bare string": ("abc", "abc", "predictions: expected a list of texts, but got one str: 'abc'"),
-    "None": (["a"], None, "references: expected a list of texts or of lists of texts, but got None"),
     "None inside": (["a", None], ["b", "c"], "predictions[1]: expected a text (str), but got None: None"),
-    "a list among strings": (
-        ["a", "b"],
-        ["c", ["d"]],
-        "references[1]: expected a text (str) like references[0], but got list; "
-        "give every row a str or every row a list of str",
-    ),
-    "an empty group": (["a", "b"], [["c"], []], "references[1]: expected at least one text, but got an empty list"),
     "an empty batch": ([], [], "predictions: expected at least one text, but got an empty list"),
 }
 
@@ -111,7 +103,7 @@ def test_sources_take_the_place_of_references(load: Load) -> None:
         ["Snow melts.", "A cat sat."], ["The snow melts in spring.", "The dog ran."]
     )
     assert module.compute()["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    with pytest.raises(InputError, match=f"^{QUALITY}: expected predictions and sources, but got references$"):
+    with pytest.raises(InputError, match=f"^{QUALITY}: .* but got references; pass predictions and sources=documents"):
         module.compute(predictions=["a"], references=["a"])
     with pytest.raises(InputError, match=f"^{QUALITY}: .*expected at least one row, but got none"):
         module.compute()

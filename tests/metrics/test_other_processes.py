@@ -20,23 +20,6 @@ OTHERS = ["Ice thaws when it gets warm.", "Nobody at the bank wondered.", "The d
 ROWS = {"predictions": PREDICTIONS, "references": OTHERS}
 
 
-def start(code: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
-    outer = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    return subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps(ROWS), *map(str, arguments)],
-        env={**outer, "PYTHONPATH": str(ROOT), "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def printed(process: subprocess.Popen[str]) -> Any:
-    output, error = process.communicate(timeout=300)
-    assert process.returncode == 0, error
-    return json.loads(output.splitlines()[-1])
-
-
 # The first process fails once, and both compute again.
 TOGETHER = """
 import evaluate, json, movers, pathlib, sys, time
@@ -55,8 +38,14 @@ print(json.dumps(module.compute()))
 
 
 def test_two_processes_give_one_result_on_the_first(tmp_path: Path) -> None:
-    processes = [start(TOGETHER, tmp_path, number, HF_HOME=str(tmp_path / "huggingface")) for number in range(2)]
-    first, second = map(printed, processes)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    environment |= {"PYTHONPATH": str(ROOT), "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HOME": str(tmp_path / "huggingface")}
+    command = [sys.executable, "-c", TOGETHER, json.dumps(ROWS), str(tmp_path)]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    processes = [subprocess.Popen([*command, number], **pipes) for number in "01"]
+    outputs = [process.communicate(timeout=300) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    first, second = (json.loads(output.splitlines()[-1]) for output, _ in outputs)
     # Rows are gathered process by process, so their order is that of the shares.
     predictions, others = ([texts[i] for i in (0, 2, 1)] for texts in (PREDICTIONS, OTHERS))
     assert first == movers.wms(predictions, others)

@@ -10,7 +10,7 @@ import pytest
 from made_up import made_up_text
 
 from movers.quality.aspects import measure_aspects
-from movers.quality.facts import WordTable, read_words, repeated_share, unknown_facts
+from movers.quality.facts import WordTable, read_words, unknown_facts
 from movers.quality.units import TextVectors
 
 
@@ -75,8 +75,3 @@ def test_facts_that_the_document_does_not_have(sentence: str, unknown: list[str]
         ["In May Anna Keller led thirty passengers to Porton.", "They did not stop.", "It cost 20,000, or 2.9 million."]
     )
     assert unknown_facts(read_words(sentence), document) == unknown
-
-
-def test_repeated_runs_are_counted_once_each() -> None:
-    assert repeated_share("a b c d") == 0.0 and repeated_share("a") == 0.0
-    assert repeated_share("a b a b a b") == pytest.approx(3 / 5)

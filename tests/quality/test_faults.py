@@ -51,11 +51,6 @@ def test_no_sample_has_a_word_that_neither_text_nor_vocabulary_has(kind: str, te
         assert {token.strip() for token in split_tokens(changed)} <= known, changed
 
 
-def test_without_a_change_the_text_stays_as_it_is() -> None:
-    for kind in ("add", "delete", "replace"):
-        assert mutate(AWKWARD[1], kind, 0.0, ["zebra"], np.random.default_rng(0)) == (AWKWARD[1], 1.0)
-
-
 def test_cross_pairs_have_another_documents_summary_and_label_zero() -> None:
     pairs = made_up_pairs(6)
     for sample in SampleMaker(pairs, "cross", (), fakes=4, seed=2):

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 import movers
 from movers import InputError
-from movers.scores.bertscore import emd_scores, f1_of, hungarian_scores
+from movers.scores.bertscore import emd_scores, f1_of
 
 Metric = Callable[..., dict[str, Any]]
 every_metric = pytest.mark.parametrize(
@@ -114,23 +114,6 @@ def random_case(seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return cosines(a, b), np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_plans_have_the_masses_of_both_sides_and_assignments_are_one_to_one(seed: int) -> None:
-    similarity, a, b = random_case(seed)
-    h, r = a / a.sum(), b / b.sum()
-    precision, recall, flow = emd_scores(similarity, a, b)
-    assert flow.min() >= 0
-    np.testing.assert_allclose(flow.sum(axis=1), h, atol=1e-9)
-    np.testing.assert_allclose(flow.sum(axis=0), r, atol=1e-9)
-    assert (flow * (1 - similarity)).sum() == pytest.approx(transport(h, r, 1 - similarity)[1], abs=1e-9)
-    assert precision == pytest.approx((flow * similarity / h[:, None]).sum(axis=1).mean(), abs=1e-12)
-    assert recall == pytest.approx((flow * similarity / r).sum(axis=0).mean(), abs=1e-12)
-    precision, recall, flow = hungarian_scores(similarity, np.ones(len(a)), np.ones(len(b)))
-    assert set(np.unique(flow)) <= {0.0, 1.0} and flow.sum() == min(len(a), len(b))
-    assert flow.sum(axis=0).max() <= 1 and flow.sum(axis=1).max() <= 1
-    assert (precision, recall) == pytest.approx(slow_assignment(similarity), abs=1e-12)
-
-
 def test_tokens_of_zero_mass_are_left_out_of_sums_and_counts() -> None:
     similarity, a, b = next(case for case in map(random_case, range(99)) if min(case[0].shape) > 3)
     without = emd_scores(np.delete(np.delete(similarity, 1, 0), 0, 1), np.delete(a, 1), np.delete(b, 0))
@@ -184,6 +167,3 @@ def test_a_table_of_the_bert_score_package_rescales_greedy_alignments(tmp_path: 
         movers.bertscore_emd(*texts, **options)
     with pytest.raises(InputError, match=r"no such file: .*none\.json"):
         movers.bertscore_emd(["a"], ["b"], rescale=str(tmp_path / "none.json"))
-    (tmp_path / "other.json").write_text('{"format": "something"}')
-    with pytest.raises(InputError, match="was not written by `movers baseline`"):
-        movers.bertscore_emd(["a"], ["b"], rescale=str(tmp_path / "other.json"))

@@ -130,21 +130,14 @@ def test_alignments_have_the_stated_marginals_and_reproduce_the_distance(model: 
 # Blank texts, stop words only, unknown words, other scripts
 
 
-@every_metric
 @pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
-def test_a_text_of_which_filters_leave_nothing_keeps_all_tokens(metric: Metric, model: str) -> None:
-    result = metric(["It is!"], ["The red cat"], stopwords="drop", model=model, return_alignment=True)
+def test_a_text_of_which_filters_leave_nothing_keeps_all_tokens(model: str) -> None:
+    result = movers.wms(["It is!"], ["The red cat"], stopwords="drop", model=model, return_alignment=True)
     (alignment,) = result["alignments"][0]
-    assert result["n_unfiltered"] == 1
-    words = {
-        side: [unit["text"] for unit in alignment[side] if unit["kind"] == "word"]
-        for side in ("prediction", "reference")
-    }
-    assert words in (
-        {"prediction": ["it", "is", "!"], "reference": ["red", "cat"]},
-        {"prediction": [], "reference": []},
-    )
-    assert metric(["!!"], ["!!"], model=model)["scores"] == [1.0] != metric(["!!"], ["??"], model=model)["scores"]
+    sides = [[unit["text"] for unit in alignment[side]] for side in ("prediction", "reference")]
+    assert result["n_unfiltered"] == 1 and sides == [["it", "is", "!"], ["red", "cat"]]
+    for metric in (movers.wms, movers.sms, movers.swms):
+        assert metric(["!!"], ["!!"], model=model)["scores"] == [1.0] != metric(["!!"], ["??"], model=model)["scores"]
 
 
 @every_metric
@@ -155,13 +148,6 @@ def test_numbers_with_the_same_digits_differ_and_spellings_of_a_number_do_not(me
     assert max(changed["scores"]) < 0.97
     if model == "wordllama":  # a transformer reads the comma as context
         assert metric(["1,000 had Covid-19"], ["1000 had COVID-19"])["scores"] == pytest.approx([1.0], abs=1e-6)
-
-
-def test_other_scripts_are_scored() -> None:
-    texts = ["我们去北京。他来了。", "ภาษาไทย", "हिन्दी में लिखा है।", "Привет, мир!", "한국어 문장입니다."]
-    result = movers.swms(texts, texts, stopwords=None)
-    assert result["scores"] == pytest.approx([1.0] * 5, abs=1e-6)
-    assert (result["n_unfiltered"], result["n_empty"]) == (0, 0)
 
 
 @pytest.mark.filterwarnings("ignore:.*does not know")
@@ -240,13 +226,8 @@ def test_options_of_reading_decide_what_is_a_unit(tiny_bert: Any) -> None:
     assert weights_of(movers.wms, "a cat, a mat, a", weights="uniform") == pytest.approx(
         {"a": 0.05 / 2.05, "cat": 1 / 2.05, "mat": 1 / 2.05}
     )
-    words = "old bank sold red boats twice rained heavily".split()
-    assert list(weights_of(movers.wms, A, alphabetic=True, **drop)) == words
-    assert "Boats" in weights_of(movers.wms, A, lowercase=False)
-    assert {"3", "1998"} <= set(weights_of(movers.wms, A))
     assert weights_of(movers.wms, A, stopwords=None)["was"] == weights_of(movers.wms, A, stopwords=None)["sold"]
     assert weights_of(movers.wms, "Bank sold", stopwords=["Bank"])["bank"] == pytest.approx(0.05 / 1.05)
-    assert "bank's" in weights_of(movers.wms, A, lang="fr")
     plain, *others = (movers.wms([A], ["don't"], lang=lang) for lang in ("en", "EN", "en-GB", "en_US"))
     assert others == [plain] * 3  # also the signature
     assert len(weights_of(movers.sms, A)) == 3
@@ -307,10 +288,8 @@ def test_the_context_is_the_sentence_or_the_text(tiny_bert: Any, context: str, p
 
 
 def test_texts_longer_than_the_window_are_read_whole_and_counted_when_cut(tiny_bert: Any) -> None:
-    texts, options = (
-        (["red cat " * 40 + "box", "red cat"], ["snow"] * 2),
-        {"model": tiny_bert, "return_alignment": True},
-    )
+    texts = ["red cat " * 40 + "box", "red cat"], ["snow"] * 2
+    options: dict[str, Any] = {"model": tiny_bert, "return_alignment": True}
     window = movers.wms(*texts, **options)
     assert window["n_truncated"] == 0 and len(window["alignments"][0][0]["prediction"]) == 81
     with pytest.warns(UserWarning, match="were cut to the window of 32 tokens"):

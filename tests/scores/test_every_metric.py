@@ -12,7 +12,7 @@ import pytest
 from plain import PREDICTIONS, REFERENCES
 
 import movers
-from movers import InputError, Scorer
+from movers import InputError
 from movers.baseline import compute_baseline, save_baseline
 from movers.scores.unrelated import unrelated_texts
 
@@ -27,14 +27,12 @@ def score(name: str, texts: Any = TEXTS, **options: Any) -> dict[str, Any]:
 
 
 @every_metric
-def test_a_text_is_like_itself_scores_are_symmetric_and_repetition_lowers_them(name: str) -> None:
+def test_a_text_is_like_itself_and_repetition_lowers_the_score(name: str) -> None:
     equal = score(name, (REFERENCES, REFERENCES))
     for part in [part for part in ("scores", "precision", "recall") if part in equal]:
         assert equal[part] == pytest.approx([1.0] * len(REFERENCES), abs=1e-5) and max(equal[part]) <= 1
     with_idf = score(name, (REFERENCES[:2], [REFERENCES[0], REFERENCES[3]]), idf="corpus")
     assert with_idf["scores"][0] == pytest.approx(1.0, abs=1e-5)
-    there, back = score(name)["scores"], score(name, TEXTS[::-1])["scores"]
-    assert there == pytest.approx(back, abs=1e-6) and max(there) <= 1
     reference = "The bakery opened early. A long queue waited outside. Everyone wanted fresh bread."
     summary = "The bakery opened early. Everyone wanted fresh bread."
     repeated = "The bakery opened early. The bakery opened early. The bakery opened early. Everyone wanted fresh bread."
@@ -43,17 +41,6 @@ def test_a_text_is_like_itself_scores_are_symmetric_and_repetition_lowers_them(n
     if name in CLARK:
         turned = "Everyone wanted fresh bread. The bakery opened early. A long queue waited outside."
         assert score(name, ([turned], [reference]))["scores"] == pytest.approx([1.0], abs=1e-6)
-
-
-@every_metric
-@pytest.mark.parametrize("model", ["wordllama", "all-MiniLM-L6-v2"])
-def test_scores_do_not_depend_on_batch_order_or_threads(name: str, model: str) -> None:
-    expected = score(name, model=model)["scores"]
-    for rows, settings in (([5], {}), (range(11, -1, -1), {"threads": 1}), ([*range(12)] * 4, {"batch_size": 3})):
-        scorer = Scorer((name, {"model": model, **settings}))
-        scorer.forget()
-        again = scorer.score(*([side[row] for row in rows] for side in TEXTS))[name]
-        assert again["scores"] == pytest.approx([expected[row] for row in rows], abs=1e-6)
 
 
 @every_metric
@@ -125,9 +112,6 @@ def test_alignments_hold_every_word_at_its_place_or_say_why_it_was_dropped(name:
             last = unit["start"] > text.index("\n") or unit["text"] == "[end]"
             assert unit["sentence"] == int(last), unit
         assert all(unit["reason"] for unit in dropped) and not any("reason" in unit for unit in units)
-    for unit in result["alignments"][0][0]["dropped"]["prediction"][:1]:
-        explanation = movers.explain(name, text, REFERENCES[0], model=model)
-        assert f"dropped from the prediction ({unit['reason']}): {unit['text']}" in str(explanation)
 
 
 @pytest.mark.parametrize("name", CLARK)

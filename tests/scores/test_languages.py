@@ -86,7 +86,7 @@ def test_the_recipe_for_other_languages_works_without_a_warning(tmp_path: Path) 
     for part in (model, tokenizer):
         part.save_pretrained(tmp_path)
     (tmp_path / "README.md").write_text("---\nlanguage: multilingual\n---\n")
-    calls = re.search(r"## Other languages.*?\nencoder = .*?\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    calls = re.search(r"\nencoder = .*?\n(.*?)```", (ROOT / "docs" / "languages.md").read_text(), re.DOTALL)[1]
     names: Any = {"movers": movers, "predictions": CHINESE, "references": CHINESE[::-1], "encoder": str(tmp_path)}
     for call in calls.splitlines():
         assert not warnings_of(lambda call=call: exec(f"result = {call}", names))

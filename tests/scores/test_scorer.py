@@ -1,4 +1,4 @@
-"""What a Scorer does for all metrics: shared forward passes, batches, streams, rows in errors, few imports."""
+"""What a Scorer does for all metrics: shared forward passes, streams, rows in errors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Callable
 from itertools import count, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from plain import PREDICTIONS, REFERENCES
-from tiny import TINY_WORDS, tiny_model, tiny_tokenizer
+from tiny import TINY_WORDS, Passes, tiny_model, tiny_tokenizer
 
 import movers
 import movers.rewards
@@ -24,26 +22,13 @@ from movers import InputError, Scorer
 from movers.scorer import SECTION, Row
 
 
-class Passes:
-    """A tiny model that records how many texts each of its forward passes has."""
-
-    def __init__(self, seed: int) -> None:
-        self.model = tiny_model(seed=seed), tiny_tokenizer()
-        movers.load_encoder(self.model)  # which tries it
-        self.sizes: list[int] = []
-        self.model[0].register_forward_pre_hook(self._record, with_kwargs=True)
-
-    def _record(self, model: Any, arguments: Any, named: dict[str, Any]) -> None:
-        self.sizes.append(len(named["input_ids"]))
-
-
 def words(number: int, size: int = 6) -> str:
     return " ".join(np.random.default_rng(number).choice(TINY_WORDS, size=size))
 
 
 def test_all_metrics_of_a_scorer_share_one_forward_pass_per_distinct_text() -> None:
-    passes = Passes(seed=41)
-    model = {"model": passes.model}
+    pair = tiny_model(seed=41), tiny_tokenizer()
+    model, passes = {"model": movers.load_encoder(pair)}, Passes(pair[0])
     metrics: dict[str, Any] = {
         "words": ("wms", {**model, "temperature": 1, "stopwords": None}),
         "n-grams": ("moverscore", {**model, "n_gram": 2}),
@@ -58,14 +43,6 @@ def test_all_metrics_of_a_scorer_share_one_forward_pass_per_distinct_text() -> N
         alone = getattr(movers, name)(predictions, references, **options)
         assert alone["scores"] == pytest.approx(together[label]["scores"], abs=1e-6)
         assert alone["signature"] == together[label]["signature"]
-
-
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_batch_size_is_the_number_of_texts_per_forward_pass(size: int) -> None:
-    passes = Passes(seed=42 + size)
-    texts = [words(number) for number in range(10)]
-    movers.moverscore(texts[:5], texts[5:], model=passes.model, batch_size=size)
-    assert sum(passes.sizes) == 10 and max(passes.sizes) == min(size, 10)
 
 
 def test_a_stream_reads_rows_lazily() -> None:
@@ -102,14 +79,6 @@ def test_errors_of_a_stream_name_absolute_rows(tiny_bert: Any) -> None:
         list(scorer.stream([rows[0], Row(words(1, size=80), ["a dog"])], first_row=SECTION))
 
 
-def test_a_pair_too_large_for_memory_is_an_error_with_its_row(tmp_path: Path) -> None:
-    names = [f"w{number}" for number in range(5001)]
-    (tmp_path / "v.txt").write_text("".join(f"{name} 1 2\n" for name in names))
-    texts = ["w1", " ".join(names), " ".join(names)], ["w2", "w2", " ".join(names)]
-    with pytest.raises(InputError, match=r"^wms: predictions\[2\]: comparing 5,001 with 5,001 units takes"):
-        movers.wms(*texts, model=str(tmp_path / "v.txt"), temperature=1)
-
-
 def test_tables_of_the_corpus_are_built_before_a_stream_and_travel_to_other_processes() -> None:
     scorer = Scorer({"plain": "wms", "weighted": "wms[idf=corpus]", "tokens": "moverscore[idf=corpus,model=wordllama]"})
     assert scorer.needs_corpus and scorer.compared_with == ("references",)
@@ -130,16 +99,18 @@ def test_the_result_is_plain_python_and_prints_as_a_line() -> None:
     assert movers.swms(np.array(PREDICTIONS[:3]), [[text] for text in REFERENCES[:3]]) == single
 
 
-def test_a_static_metric_imports_neither_torch_nor_pot(run_python: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("A man sells snow online.\nPrices went up.\n")
-    (tmp_path / "b.txt").write_text("A man is selling snow on the internet.\nPrices rose.\n")
-    command = ["score", "wms", "-p", str(tmp_path / "a.txt"), "-r", str(tmp_path / "b.txt")]
-    show = "print([name for name in ('torch', 'ot', 'transformers') if name in sys.modules])"
-    for call in (
-        "import movers; movers.wms(['A man sells snow. It melts.'], ['Snow is sold. He sells it.'])",
-        f"from movers.cli import main; assert main({command!r}) == 0",
-    ):
-        assert run_python(f"import sys; {call}; {show}").splitlines()[-1] == "[]"
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("swms", ["scores", "distances", "alignments"]),
+        ("bertscore_emd", ["scores", "distances", "precision", "recall", "f1", "alignments"]),
+        ("reference_free_summary_quality", ["scores", "faithfulness", "coverage", "non_repetition", "alignments"]),
+    ],
+)
+def test_a_result_becomes_a_table_with_one_row_per_prediction(name: str, columns: list[str]) -> None:
+    result: Any = getattr(movers, name)(PREDICTIONS[:3], REFERENCES[:3], return_alignment=True)
+    table = result.to_pandas()
+    assert list(table.columns) == columns and all(table[column].tolist() == result[column] for column in columns)
 
 
 def test_a_later_call_passes_few_files_and_functions() -> None:
@@ -184,9 +155,10 @@ def test_scores_and_signatures_follow_a_model_in_training() -> None:
 
 def test_a_row_too_large_to_compare_is_found_before_it_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("movers.scores.metric._MOST_CELLS", 100)
-    passes = Passes(seed=62)
+    pair = tiny_model(seed=62), tiny_tokenizer()
+    encoder, passes = movers.load_encoder(pair), Passes(pair[0])
     rows = [words(1, 5), words(2, 20), words(3, 5)]
-    metrics = [(name, {"model": passes.model}) for name in ("moverscore", "bertscore_emd")]
+    metrics = [(name, {"model": encoder}) for name in ("moverscore", "bertscore_emd")]
     message = r"moverscore: predictions\[1\]: comparing 22 with 22 units takes 484 cells, more than 100"
     with pytest.raises(InputError, match=message):
         Scorer(metrics).score(rows, rows)

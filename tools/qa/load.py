@@ -3,9 +3,11 @@
     python tools/qa/load.py [--minutes 60] [--seed 0]
 
 About one valid request per second: pairs of texts whose scores must be those of the metric's function, now and then
-with a contextual metric. Beside them hostile requests, which must be refused with a message or, where they are within
-the limits, scored right. Every five minutes 40 requests come at once. Prints tables of answers, latency and memory of
-the server; the exit status is 1 if an answer is wrong.
+with a contextual metric. Every ten seconds a visitor has a pair scored by every metric on the page itself, every minute
+one uploads a file. Beside them hostile requests, which must be refused with a message or, where they are within the
+limits, scored right. Every five minutes 40 requests come at once. Prints tables of answers, latency and memory of the
+server. The exit status is 1 if an answer is wrong or, in a run of at least 30 minutes, if memory in the last ten
+exceeds that of minutes 10 to 20 by more than a tenth.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -50,12 +53,12 @@ class Server:
         environment = {**os.environ, "GRADIO_TEMP_DIR": folder, "NO_PROXY": "127.0.0.1,localhost"}
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
         address = f"http://127.0.0.1:{port}"
-        self.client = httpx.Client(
-            base_url=f"{address}/gradio_api", timeout=200, limits=httpx.Limits(max_connections=200)
-        )
+        # A connection per request: the server may close one that idles just when it is used again.
+        limits = httpx.Limits(max_connections=200, max_keepalive_connections=0)
+        self.client = httpx.Client(base_url=f"{address}/gradio_api", timeout=200, limits=limits)
         for _ in range(300):
             try:
-                httpx.get(f"{address}/config")
+                self.config = httpx.get(f"{address}/config").json()
                 time.sleep(10)  # gradio ends if its own first request is not answered soon
                 return
             except httpx.TransportError:
@@ -74,6 +77,23 @@ class Server:
         event, _, content = events.rpartition("event: ")[2].partition("\ndata: ")
         answer = json.loads(content)
         return answer[0] if event == "complete" else str((answer or {}).get("error"))
+
+    def press(self, button: str, *data: object) -> Any:
+        """What the page shows after a click on a button, or the message of a refusal; options have their defaults."""
+        ids = [one["id"] for one in self.config["components"] if one["props"].get("value") == button]
+        event = next(one for one in self.config["dependencies"] if [ids[0], "click"] in one["targets"])
+        values = [*data, *["default"] * (len(event["inputs"]) - len(data))]
+        session = uuid.uuid4().hex
+        body = {"data": values, "fn_index": event["id"], "session_hash": session}
+        begun = self.client.post("/queue/join", json=body)
+        if begun.status_code != 200:
+            return begun.text
+        with self.client.stream("GET", "/queue/data", params={"session_hash": session}) as events:
+            for line in events.iter_lines():
+                message = json.loads(line.removeprefix("data: ") or "{}")
+                if message.get("msg") == "process_completed":
+                    return message["output"].get("data") or str(message["output"].get("error"))
+        return ""
 
     def memory(self) -> float:
         """MiB of the server and its children."""
@@ -97,6 +117,34 @@ def scored(metric: str, texts: list[tuple[str, str]]) -> list[Request]:
         return send
 
     return [request(*row) for row in zip(predictions, references, scores, strict=True)]
+
+
+def visits(texts: list[tuple[str, str]]) -> tuple[list[Request], Request]:
+    """Visits of the page whose tables must show the functions' scores: of pairs, and of a file with all of them."""
+    names = [name for name, spec in METRICS.items() if spec.compared_with == "references"]
+    columns = [list(column) for column in zip(*texts, strict=True)]
+    scores = {name: METRICS[name].function(*columns, progress=False)["scores"] for name in names}
+
+    def check(answer: Any, expected: list[float]) -> str:
+        if isinstance(answer, str):
+            return refusal(answer)
+        shown = [row[2] for row in answer[1]["rows"]]
+        right = len(shown) == len(expected) and all(
+            map(lambda *pair: math.isclose(*pair, abs_tol=1e-6), shown, expected)
+        )
+        return "right" if right else f"wrong: the table shows {shown[:6]}, expected {expected[:6]}"
+
+    def visit(index: int) -> Request:
+        expected = [scores[name][index] for name in names]
+        return lambda server: check(server.press("Score", "wms", *texts[index]), expected)
+
+    def upload(server: Server) -> str:
+        lines = "".join(json.dumps({"prediction": one, "reference": other}) + "\n" for one, other in texts)
+        (path,) = server.client.post("/upload", files={"files": ("rows.jsonl", lines.encode())}).json()
+        file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+        return check(server.press("Score the file", "wms", file, "prediction", "reference"), scores["wms"])
+
+    return [visit(index) for index in range(len(texts))], upload
 
 
 def refusal(answer: object) -> str:
@@ -180,13 +228,13 @@ class Record:
 
 
 def run(minutes: float, seed: int) -> tuple[Record, list[float]]:
-    """Answers, and memory every ten seconds."""
+    """Answers, and memory (MiB) every ten seconds."""
     draw = random.Random(seed)
     pairs = [(" ".join(draw.sample(SENTENCES, draw.randint(1, 4))), draw.choice(SENTENCES)) for _ in range(60)]
     static = [request for name in ("wms", "sms", "swms") for request in scored(name, pairs)]
     contextual = [request for name in list(METRICS)[3:] for request in scored(name, pairs[:6])]
     odd = [request for name in ("wms", "sms") for request in scored(name, odd_texts())]
-    hostile = hostile_requests()
+    hostile, (visit, upload) = hostile_requests(), visits(pairs[:12])
     record, memory = Record(), []
     with tempfile.TemporaryDirectory(prefix="movers-load-") as folder, ThreadPoolExecutor(64) as pool:
         server = Server(folder)
@@ -203,6 +251,10 @@ def run(minutes: float, seed: int) -> tuple[Record, list[float]]:
                     pool.submit(record.send, name, hostile[name], server)
                 if tick % 20 == 10:
                     pool.submit(record.send, "odd texts within the limits", draw.choice(odd), server)
+                if tick % 10 == 5:
+                    pool.submit(record.send, "a visit of the page", draw.choice(visit), server)
+                if tick % 60 == 30:
+                    pool.submit(record.send, "a file on the page", upload, server)
                 if tick % 300 == 200:
                     for _ in range(40):
                         pool.submit(record.send, "40 at once", draw.choice(static), server)
@@ -211,8 +263,8 @@ def run(minutes: float, seed: int) -> tuple[Record, list[float]]:
                 time.sleep(max(0.0, tick - (time.monotonic() - begin)))
             pool.shutdown(wait=True)
         finally:
-            server.process.terminate()
-            server.process.wait(30)
+            server.process.kill()
+            server.process.wait()
     return record, memory
 
 
@@ -230,10 +282,14 @@ def main() -> int:
             str(count) for count in (counts.total(), counts["right"], counts["refused"], counts["wrong"])
         )
         print(f"| {kind} | {cells} | {statistics.median(times):.2f} s | {max(times):.2f} s | {message} |")
-    sixth = max(1, len(memory) // 6)
-    parts = [memory[begin : begin + sixth] for begin in range(0, len(memory), sixth)]
-    print("\nMemory over time, MiB (median):", ", ".join(f"{statistics.median(part):,.0f}" for part in parts))
-    return int(any(counts["wrong"] for counts in record.outcomes.values()))
+    parts = [memory[begin : begin + 60] for begin in range(0, len(memory), 60)]  # of ten minutes
+    print("\nMemory in MiB, medians of ten minutes:", ", ".join(f"{statistics.median(part):,.0f}" for part in parts))
+    wrong = any(counts["wrong"] for counts in record.outcomes.values())
+    if len(memory) < 180:
+        return int(wrong)
+    growth = statistics.median(memory[-60:]) / statistics.median(memory[60:120])
+    print(f"Memory of the last ten minutes over that of minutes 10 to 20: {growth:.3f} (at most 1.1)")
+    return int(wrong or growth > 1.1)
 
 
 if __name__ == "__main__":

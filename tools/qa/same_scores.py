@@ -38,7 +38,7 @@ WORDS: list[Options] = [
     {"stopwords": "english"},
     {"stopwords": ["snow", "the"]},
     {"lowercase": False},
-    {"keep_numbers": False},
+    {"alphabetic": True},
     {"temperature": 1.0},
     {"oov": "zero"},
     {"oov": "match"},
