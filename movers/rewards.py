@@ -281,8 +281,9 @@ class EmbeddingReward:
 
     >>> import transformers
     >>> config = transformers.GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=20, eos_token_id=0, bos_token_id=0)
-    >>> embedding_reward(transformers.GPT2LMHeadModel(config)).score_ids([[3, 4, 5, 0]], [[5, 3, 4]]).round(decimals=4).tolist()
-    [1.0]
+    >>> model = transformers.GPT2LMHeadModel(config)
+    >>> round(float(embedding_reward(model).score_ids([[3, 4, 5, 0]], [[5, 3, 4]])[0]), 4)
+    1.0
     """
 
     lower = 0.0
