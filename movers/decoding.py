@@ -67,7 +67,7 @@ def mbr(
 
     Parameters
     ----------
-    metric : str
+    metric : str, with its `options`
         The utility, `name` or `name[key=value,…]`: one of the six metrics that compare with references.
     samples : one list of texts per prompt
     references : one list of texts per prompt, by default the samples
@@ -78,8 +78,6 @@ def mbr(
     prefilter : str
         A cheaper metric, such as `"wms"`, that keeps the best `keep` samples of a prompt. Only these are encoded and
         compared by `metric`: with the `references`, or if there are none with each other.
-    **options
-        Options of `metric`.
 
     >>> samples = [["Snow melts in spring.", "In spring, snow melts.", "Shares fell on Monday."]]
     >>> [choice] = mbr("wms", samples)

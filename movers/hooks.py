@@ -30,18 +30,10 @@ class ComputeMetrics:
     `batch_eval_metrics=True` Trainer calls it batch by batch, and the last call returns the scores. Reference-free
     metrics read the source documents from `include_for_metrics=["inputs"]`.
 
-    Parameters
-    ----------
-    tokenizer
-        Decodes ids (a tokenizer, or a processor with `batch_decode`).
-    metrics : sequence
-        Names (`"moverscore"`), names with options (`"moverscore[idf=corpus]"`), or `(name, options)` pairs; their
-        models are loaded once, at the first evaluation.
-    postprocess : function
-        Applied to every decoded text.
-    report_dir : folder, optional
-        Receives `evaluation-001.html` and so on, one page per evaluation: for every metric the distribution of scores,
-        and the five best and worst rows with their alignments.
+    `tokenizer` (or a processor with `batch_decode`) decodes ids, `postprocess` is applied to every decoded text.
+    `metrics` are names, names with options (`"moverscore[idf=corpus]"`), or `(name, options)` pairs; their models are
+    loaded once, at the first evaluation. The folder `report_dir` receives `evaluation-001.html` and so on, one page per
+    evaluation: for every metric the distribution of scores, and the five best and worst rows with their alignments.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ for command in (
 
 page = all_metrics_page()
 launch(page, prevent_thread_lock=True, quiet=True)
-with urllib.request.urlopen(page.local_url, timeout=60) as answer:
+with urllib.request.urlopen(page.local_url, timeout=300) as answer:
     assert answer.status == 200
 page.close()
 assert not ASKED, ASKED

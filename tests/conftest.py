@@ -86,7 +86,7 @@ def run_python() -> Callable[..., str]:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -58,10 +58,7 @@ def test_scores_of_a_batch_depend_on_no_other_batch(tiny_bert: tuple[Any, Any]) 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            {"predictions": "text"},
-            "score_dataset: predictions: expected a column 'text', but got prediction, reference",
-        ),
+        ({"predictions": "text"}, "predictions: expected a column 'text', but got prediction, reference"),
         ({"metrics": "reference_free_summary_quality"}, "sources: expected a column 'source', but got prediction"),
         ({"engine": "dask"}, "score_dataset: engine: expected one of 'local', 'ray', but got 'dask'"),
         ({"dataset": [1]}, r"score_dataset: dataset: expected a datasets.Dataset with rows, but got \[1\]"),

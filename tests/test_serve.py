@@ -243,7 +243,7 @@ FILE = {"meta": {"_type": "gradio.FileData"}}
 def test_refusals_reach_programs_as_messages(address: str, data: tuple[object, ...], message: str) -> None:
     url = f"{address}gradio_api/call/wms"
     event = httpx.post(url, json={"data": data}).json()["event_id"]
-    answer = httpx.get(f"{url}/{event}", timeout=60).text
+    answer = httpx.get(f"{url}/{event}", timeout=300).text
     assert "event: error" in answer and message in answer
 
 

@@ -60,7 +60,7 @@ context = multiprocessing.get_context("fork")
 queue = context.Queue()
 child = context.Process(target=lambda: queue.put(score("{metric}", 20)), daemon=True)
 child.start()
-print(close(queue.get(timeout=60), score("{metric}", 20)))
+print(close(queue.get(timeout=300), score("{metric}", 20)))
 """
     assert run_python(code, OMP_NUM_THREADS="2") == "True"
 
@@ -72,7 +72,7 @@ def test_processes_that_fill_one_cache_at_once_read_the_same_vectors(tmp_path: P
     environment = {"MOVERS_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT), "PATH": ""}
     arguments: dict[str, Any] = {"env": environment, "stdout": subprocess.PIPE, "text": True}
     processes = [subprocess.Popen([sys.executable, "-c", code], **arguments) for _ in range(3)]
-    printed = {process.communicate(timeout=120)[0] for process in processes}
+    printed = {process.communicate(timeout=600)[0] for process in processes}
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert len(printed) == 1 and "wms|emb:v-4@" in printed.pop()
     assert len(list((tmp_path / "cache" / "vectors").iterdir())) == 1  # nothing half-built beside it

@@ -190,12 +190,8 @@ def williams_test(human_a: float, human_b: float, a_b: float, n: int) -> tuple[f
     # Rounding can push the determinant of a matrix of rank 2 slightly below zero.
     determinant = max(1 - human_a**2 - human_b**2 - a_b**2 + 2 * human_a * human_b * a_b, 0.0)
     spread = 2 * determinant * (n - 1) / (n - 3) + (human_a + human_b) ** 2 / 4 * (1 - a_b) ** 3
-    difference = human_a - human_b
-    if spread > 0:
-        t = difference * math.sqrt((n - 1) * (1 + a_b) / spread)
-    else:
-        # Metrics that are equal up to scale: no difference, or one without uncertainty.
-        t = 0.0 if abs(difference) < 1e-12 else math.copysign(math.inf, difference)
+    # Without a spread the metrics are equal up to scale, and there is no difference.
+    t = (human_a - human_b) * math.sqrt((n - 1) * (1 + a_b) / spread) if spread > 0 else 0.0
     return float(t), float(2 * scipy.stats.t.sf(abs(t), n - 3))
 
 
@@ -207,10 +203,7 @@ def exchanges(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[ND
 
 
 def probability(exchanged: Floats, observed: float) -> float:
-    """Two-sided p-value: share of exchanges with at least the observed difference, which counts as a random one.
-
-    Undefined differences (NaN) are left out.
-    """
+    """Two-sided p-value: share of defined differences of at least the observed one, which counts as a random one."""
     defined = exchanged[~np.isnan(exchanged)]
     extreme = int(np.sum(np.abs(defined) >= abs(observed) - 1e-12))
     return (extreme + 1) / (len(defined) + 1)

@@ -84,8 +84,8 @@ def plot_metric_correlations(
     from matplotlib.patches import Rectangle
 
     shown = np.ma.masked_array(matrix, mask=np.tril(np.ones_like(matrix, dtype=bool), -1) | np.isnan(matrix))
-    negative = bool((matrix < 0).any())
-    image = axis.imshow(shown, cmap="RdBu" if negative else "Blues", vmin=-1 if negative else 0, vmax=1)
+    lowest = -1 if (matrix < 0).any() else 0
+    image = axis.imshow(shown, cmap="RdBu" if lowest else "Blues", vmin=lowest, vmax=1)
     for row, column in combinations_with_replacement(range(len(names)), 2):
         value = matrix[row, column]
         text, colour = ("–" if math.isnan(value) else f"{value:.2f}"), "white" if abs(value) > 0.6 else "black"

@@ -151,28 +151,24 @@ class _TrainingParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        _declare_arguments(self)
+        from movers.quality.training import TrainingOptions
+        from movers.scores.options import option_rows
+
+        add = self.add_argument
+        data = "files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; also .gz) or Hub datasets (name[:configuration])"
+        add("--data", required=True, nargs="+", action="extend", metavar="FILE_OR_DATASET", help=data)
+        add("-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run")
+        add("--limit", type=int, metavar="ROWS", help="use at most this many rows of each file or dataset")
+        add("-q", "--quiet", action="store_true", help="no progress bars")
+        for flag, texts in (("--source-column", "documents"), ("--summary-column", "summaries")):
+            add(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
+        add("--split", default="train", help="split of a Hub dataset (default: train)")
+        group = self.add_argument_group("hyperparameters, saved with the model")
+        for row in option_rows(TrainingOptions):
+            flag = f"--{row.name.replace('_', '-')}"
+            text = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
+            group.add_argument(flag, type=parse_value, default=argparse.SUPPRESS, metavar="VALUE", help=text)
         return super().parse_known_args(args, namespace)
-
-
-def _declare_arguments(parser: argparse.ArgumentParser) -> None:
-    from movers.quality.training import TrainingOptions
-    from movers.scores.options import option_rows
-
-    add = parser.add_argument
-    data = "files (.jsonl, .json, .csv, .tsv, .parquet, .arrow; also .gz) or Hub datasets (name[:configuration])"
-    add("--data", required=True, nargs="+", action="extend", metavar="FILE_OR_DATASET", help=data)
-    add("-o", "--output", required=True, metavar="DIR", help="output folder: new, or of an interrupted run")
-    add("--limit", type=int, metavar="ROWS", help="use at most this many rows of each file or dataset")
-    add("-q", "--quiet", action="store_true", help="no progress bars")
-    for flag, texts in (("--source-column", "documents"), ("--summary-column", "summaries")):
-        add(flag, metavar="NAME", help=f"column of the {texts} (default: found by common names)")
-    add("--split", default="train", help="split of a Hub dataset (default: train)")
-    group = parser.add_argument_group("hyperparameters, saved with the model")
-    for row in option_rows(TrainingOptions):
-        flag = f"--{row.name.replace('_', '-')}"
-        text = f"{row.help} ({row.values}; default: {row.default})".replace("%", "%%")
-        group.add_argument(flag, type=parse_value, default=argparse.SUPPRESS, metavar="VALUE", help=text)
 
 
 def train(arguments: argparse.Namespace) -> None:

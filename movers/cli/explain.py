@@ -57,11 +57,10 @@ def run(arguments: argparse.Namespace) -> None:
     from movers import explain
 
     explanation = explain(spec.name, arguments.prediction, **{argument: texts}, **options)
-    if arguments.output is None:
-        common.say(str(explanation))
-    else:
+    if arguments.output is not None:
         explanation.save(arguments.output)
-        common.say(f"{explanation.signature} = {explanation.score:.4g}\nwrote {arguments.output}")
+    shown = explanation if arguments.output is None else f"wrote {arguments.output}"
+    common.say(f"{explanation.signature} = {explanation.score:.4g}\n{shown}")
 
 
 def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Namespace) -> None:

@@ -157,6 +157,9 @@ def _mean(total: _Totals, percent: bool) -> str:
         from movers.agreement.systems import mean_interval
 
         scores, counts = (np.array(list(column), dtype=float) for column in zip(*total.rounded.items(), strict=True))
+        if len(scores) > 1000:  # of so many rows that three decimals do, in a tenth of the time
+            scores, places = np.unique(scores.round(3), return_inverse=True)
+            counts = np.bincount(places, counts)
         numbers += mean_interval(scores, counts)
     mean, *interval = (f"{100 * number:.2f}" if percent else f"{number:.4f}" for number in numbers)
     return mean + " %" * percent + (f" [{', '.join(interval)}]" if interval else "")

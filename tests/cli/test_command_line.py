@@ -21,7 +21,7 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         env={key: value for key, value in os.environ.items() if not key.startswith("POT_")} | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -39,14 +39,14 @@ def test_an_error_is_one_line_and_exit_code_2(files: Files) -> None:
 def test_a_reader_that_stops_early_ends_the_process_quietly(tmp_path: Path, command: str) -> None:
     (tmp_path / "p.txt").write_text("snow fell\n" * 3000)
     shell = f"set -o pipefail; {sys.executable} -m movers {command.format(p=tmp_path / 'p.txt')} | true"
-    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_standard_input_may_be_read(files: Files) -> None:
     predictions, references = files()[1], files()[3]
     shell = f"{sys.executable} -m movers score wms -p - -r <(cat {references}) --json < {predictions}"
-    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.stdout == process("score", "wms", *files(), "--json").stdout and done.returncode == 0
 
 
@@ -74,7 +74,7 @@ def test_a_stopped_process_leaves_the_old_output_and_nothing_else(tmp_path: Path
     )
     pipe.read_text()  # until it is scoring
     running.send_signal(number)
-    _, err = running.communicate(timeout=60)
+    _, err = running.communicate(timeout=600)
     assert (running.returncode, err) == (130, "movers: interrupted\n")
     assert (tmp_path / name).read_text() == "old\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.txt", "pipe", name]

@@ -19,7 +19,7 @@ def test_the_strongest_flows_are_printed(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["explain", "wms", *PAIR]) == 0
     shown = capsys.readouterr().out
     score = movers.wms([PAIR[1]], [PAIR[3]])["score"]
-    assert shown.startswith(f"wms {score:.3f}: ") and "snow → snow (0.000)" in shown
+    assert f" = {score:.4g}\nwms {score:.3f}: snow → snow (0.000)" in shown
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("html", b"<!DOCTYPE html>"), ("svg", b"<?xml"), ("png", b"\x89PNG")])
