@@ -7,6 +7,7 @@ anywhere. Needs gradio (extra `demo`).
 from __future__ import annotations
 
 import base64
+import ctypes
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -200,10 +201,7 @@ def read_rows(metric: str, path: str, columns: Sequence[object]) -> list[Row]:
 
 
 class _Page(gradio.Blocks):
-    """A page that opens nothing but uploads: gradio would download an address that is sent in place of a file.
-
-    What is wrong with a request is a message to its sender.
-    """
+    """Opens nothing but uploads (gradio would download an address in place of a file); what is wrong is a message."""
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *state: Any, **more: Any) -> Any:
         if _has_address(inputs):
@@ -284,6 +282,8 @@ def launch(page: gradio.Blocks, **options: Any) -> None:
         **dict.fromkeys(("share", "run_history", "ssr_mode", "pwa", "enable_monitoring"), False),
     }
     VECTORS.capacity = min(VECTORS.capacity, VECTOR_BYTES)
+    with suppress(AttributeError, OSError, TypeError):  # where malloc is glibc's: M_ARENA_MAX
+        ctypes.CDLL(None).mallopt(-8, 2)  # with a heap for every thread, 2,000 requests left 100 MB of gaps
     os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "100")  # of its own statistics, made anew at every event
     page.queue(max_size=WAITING).launch(**{**settings, **options})
 

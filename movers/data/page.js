@@ -89,13 +89,14 @@ const movers = {
   async link(metric, prediction, reference) {
     const url = new URL(location.pathname, location.origin);
     for (const [name, value] of Object.entries({ prediction, reference, metric })) url.searchParams.set(name, value ?? "");
-    if (url.href.length > 8000) return "The texts are too long for a link.";
+    const say = (text) => `<span role="status">${text}</span>`;
+    if (url.href.length > 8000) return say("The texts are too long for a link.");
     history.replaceState(null, "", url);
     try {
       await navigator.clipboard.writeText(url.href);
-      return "Copied.";
+      return say("Copied.");
     } catch {
-      return "The link is in the address bar.";
+      return say("The link is in the address bar.");
     }
   },
 

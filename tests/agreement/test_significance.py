@@ -76,8 +76,8 @@ def test_equally_good_metrics_and_systems_differ_significantly_in_one_case_of_tw
     rng = np.random.default_rng(3)
     rejected = np.zeros(4)
     for _ in range(400):
-        human = rng.normal(size=40)
-        a, b = human + rng.normal(size=40), human + rng.normal(size=40)
+        human = rng.normal(size=30)
+        a, b = human + rng.normal(size=30), human + rng.normal(size=30)
         metrics, _ = compare(a, b, human, n_resamples=199)
         (systems,) = agreement.compare_systems({"a": a, "b": b}, n_resamples=199, n_exchanges=199)
         p_values = metrics["williams_p"]["b"], metrics["permutation_p"]["b"]
