@@ -1,4 +1,4 @@
-"""The rows of results.csv, paired tests, and measures of outputs."""
+"""The rows of results.csv, and measures of outputs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 
-import movers
+from movers.version import VERSION
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -32,39 +31,11 @@ def is_finished(table: str, setting: str, seed: int) -> bool:
 def save(table: str, setting: str, seed: int | str, values: Mapping[str, float | str], n: int | str = "") -> None:
     """Add one row per measure; rows of the same run and measure are replaced."""
     rows = [
-        [table, setting, str(seed), measure, value if isinstance(value, str) else f"{value:.6f}", str(n),
-         f"movers {movers.__version__}"]
+        [table, setting, str(seed), measure, value if isinstance(value, str) else f"{value:.6f}", str(n), VERSION]
         for measure, value in values.items()
-    ]  # fmt: skip
+    ]
     everything = pd.concat([load(), pd.DataFrame(rows, columns=[*KEY, "value", "n", "version"])])
     everything.drop_duplicates(KEY, keep="last").to_csv(RESULTS, index=False, lineterminator="\n")
-
-
-def save_changes(
-    table: str, system: str, start: str, measure: str, scores: Mapping[str, Mapping[int, Sequence[float]]]
-) -> None:
-    """Change of a measure against the start in points, by seed, and the paired test over examples (means over seeds).
-
-    `scores` holds those of every example, by system and seed.
-    """
-    seeds = sorted(scores[system].keys() & scores[start].keys())
-    changes = [np.subtract(scores[system][seed], scores[start][seed]) for seed in seeds]
-    name = f"{measure} against {start}"
-    for seed, change in zip(seeds, changes, strict=True):
-        save(table, system, seed, {name: 100 * float(change.mean())}, len(change))
-    if changes:
-        save(table, system, "", {f"{name}, p": permutation_p(np.mean(changes, axis=0))}, len(changes[0]))
-
-
-def permutation_p(differences: np.ndarray, draws: int = 10_000) -> float:
-    """Two-sided paired permutation test: signs of the differences drawn at random.
-
-    >>> permutation_p(np.ones(20)) < 0.001 and permutation_p(np.array([1.0, -1.0] * 10)) > 0.9
-    True
-    """
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (draws, len(differences)))
-    drawn = np.abs((signs * differences).mean(axis=1))
-    return float((1 + (drawn >= abs(differences.mean()) - 1e-12).sum()) / (draws + 1))
 
 
 def repeated(texts: Sequence[str], n: int) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+from scipy.stats import ttest_1samp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from rewards.measures import load
@@ -23,14 +24,19 @@ SYSTEMS = {
     "greedy": "+ F_BERT (greedy)",
     "f_cont": "+ F_cont",
     "f_disc": "+ F_disc",
-    "f_cont-0.9": "+ F_cont, λ = 0.9",
-    "f_disc-0.9": "+ F_disc, λ = 0.9",
 }
-TRAINED = {"bleu": "sentence BLEU", "greedy": "F_BERT", "f_cont": "F_cont", "f_disc": "F_disc"}
+TRAINED = {"bleu": "BLEU", "greedy": "F_BERT", "f_cont": "F_cont", "f_disc": "F_disc"}
+COMPARED = {
+    "f_disc": ("xent", "greedy", "bleu"),
+    "f_cont": ("xent", "greedy", "bleu"),
+    "greedy": ("xent",),
+    "bleu": ("xent",),
+}
 AMR_MEASURES = ("BLEU", "chrF", "METEOR", "F_BERT", "F_cont", "F_disc", "repeated 2-grams", "repeated 3-grams")
+PAPER_MEASURES = ("BLEU", "METEOR", "chrF", "repeated 2-grams")
 OURS = ("wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd")
 SETTING = (
-    "each other row goes on from it for {epochs} × {sentences} sentences, λ = 0.3 where nothing else is said, "
+    "each other row goes on from it for {epochs} × {sentences} sentences, λ = 0.3, "
     "batch 16, rate {rate} falling linearly. Greedy decoding."
 )
 AMR = {
@@ -63,9 +69,8 @@ COSTS = {
     "sms": "reward('sms') on texts",
     "bleu": "sentence BLEU on texts",
 }
-CHANGE = (
-    "{} in points: mean ± standard deviation over seeds, the seeds one by one, and a paired permutation test over {}:"
-)
+CHANGE = "{} in points: mean ± standard deviation over seeds, the seeds one by one, and a paired t-test over seeds{}:"
+THREE = "; of three seeds, the mean must be 2.5 times the standard deviation for p = .05"
 
 
 class Results:
@@ -89,31 +94,20 @@ class Results:
             return "not finished"
         return f"{statistics.mean(values):.2f}" + (f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else "")
 
-    def change(self, setting: str, measure: str, start: str) -> str:
-        name = f"{measure} against {start}"
-        changes, p = self.values(setting, name), self.values(setting, f"{name}, p")
-        if not changes:
+    def change(self, setting: str, measure: str, start: str, seeds: bool = True) -> str:
+        """Paired differences of the seeds that have both, and the p-value of a t-test over them."""
+        by_seed = self.rows[self.rows["measure"] == measure].pivot(index="seed", columns="setting", values="value")
+        pairs = by_seed.reindex(columns=[setting, start]).dropna().astype(float)
+        changes = pairs[setting] - pairs[start]
+        if len(changes) < 2:
             return "not finished"
-        seeds = ", ".join(f"{change:+.2f}" for change in changes)
-        if len(changes) > 1:
-            seeds = f"{statistics.mean(changes):+.2f} ± {statistics.stdev(changes):.2f}: {seeds}"
-        return f"{seeds} (p = {p[0]:.4f})"
+        listed = ": " + ", ".join(f"{change:+.2f}" for change in changes) if seeds else ""
+        p = ttest_1samp(changes, 0.0).pvalue
+        return f"{changes.mean():+.2f} ± {changes.std():.2f}{listed} (p = {p:.3f})"
 
     def outputs(self, titles: Mapping[str, str], number: int) -> list[str]:
         texts = {title: self.texts(setting, f"output {number}") for setting, title in titles.items()}
         return [f"  - {title}: {found[0]}" for title, found in texts.items() if found]
-
-    def unfinished(self, titles: Mapping[str, str], measure: str) -> list[str]:
-        """A line that names systems and seeds without results, where others have some."""
-        measured = self.rows[self.rows["measure"] == measure]
-        finished = set(zip(measured["setting"], measured["seed"], strict=True))
-        missing = [
-            f"{title} of seed {seed}"
-            for seed in sorted(set(measured["seed"]))
-            for setting, title in titles.items()
-            if (setting, seed) not in finished
-        ]
-        return [f"**Not finished:** {', '.join(missing)}.", ""] if missing else []
 
 
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], right: bool = True) -> list[str]:
@@ -125,16 +119,12 @@ def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], right: bool 
 def amr_to_text(rows: pd.DataFrame, table: str) -> list[str]:
     results = Results(rows, table)
     heading, description, picture = AMR[table]
-    titles = {system: title for system, title in SYSTEMS.items() if "-" not in system or system in results.settings}
     seeds = sorted(set(results.rows.loc[results.rows["measure"] == "BLEU", "seed"]))
     lines = [f"## {heading}", "", f"{description} Seeds finished or begun: {', '.join(seeds)}.", ""]
-    if table == "amr_scratch":
-        lines += tuning(Results(rows, "amr_tuning"))
     names = [name.removeprefix("repeated ") if "3" in name else name for name in AMR_MEASURES]
-    lines += results.unfinished(titles, "BLEU")
     lines += markdown(
         ["system", *names],
-        [[title, *(results.spread(name, measure) for measure in AMR_MEASURES)] for name, title in titles.items()],
+        [[title, *(results.spread(name, measure) for measure in AMR_MEASURES)] for name, title in SYSTEMS.items()],
     )
     lines += [
         "All in percent; F on the model's own token embeddings. METEOR is NLTK's with exact and stem matches "
@@ -144,45 +134,43 @@ def amr_to_text(rows: pd.DataFrame, table: str) -> list[str]:
         "On texts, with the metrics' defaults:",
         "",
     ]
-    finished = {name: title for name, title in titles.items() if name in results.settings}
     lines += markdown(
         ["system", *OURS],
-        [[title, *(results.spread(name, measure) for measure in OURS)] for name, title in finished.items()],
+        [[title, *(results.spread(name, measure) for measure in OURS)] for name, title in SYSTEMS.items()],
     )
-    trained = {name: TRAINED[name.partition("-")[0]] for name in finished if name not in ("start", "xent")}
-    lines += [CHANGE.format("Change of the trained metric on test pairs", "pairs"), ""]
+    lines += [CHANGE.format("Change of the trained metric on test pairs", THREE if len(seeds) == 3 else ""), ""]
     lines += markdown(
         ["reward", "reward against start", "cross-entropy against start", "reward against cross-entropy"],
         [
-            [titles[name], *(results.change(system, measure, start) for system, start in
-                             ((name, "start"), ("xent", "start"), (name, "xent")))]
-            for name, measure in trained.items()
+            [SYSTEMS[name], *(results.change(system, measure, start) for system, start in
+                              ((name, "start"), ("xent", "start"), (name, "xent")))]
+            for name, measure in TRAINED.items()
         ],
         right=False,
     )  # fmt: skip
+    lines += ["The paper's measures, and the repetitions that it ascribes to greedy alignment:", ""]
+    lines += markdown(
+        ["system", "against", *PAPER_MEASURES],
+        [
+            [
+                SYSTEMS[name],
+                SYSTEMS[other],
+                *(results.change(name, measure, other, False) for measure in PAPER_MEASURES),
+            ]
+            for name, others in COMPARED.items()
+            for other in others
+        ],
+        right=False,
+    )
     lines += ["Time of a reward (32 outputs of a step) against BLEU, and its share of a step:", "", *costs(results)]
-    draw_curves(results, titles, HERE / picture)
+    draw_curves(results, HERE / picture)
     lines += [f"![validation curves]({picture})", "", "Outputs of the first seed:", ""]
     for number in (0, 7, 21, 40):
-        lines += [f"- reference: {results.texts('reference', f'output {number}')[0]}", *results.outputs(titles, number)]
-    return [*lines, ""]
-
-
-def tuning(results: Results) -> list[str]:
-    body = []
-    for setting in dict.fromkeys(results.rows["setting"]):
-        system, _, rate = setting.partition(", ")
-        chosen = results.rows[results.rows["setting"] == setting]
-        points = [measure.partition("@") for measure in chosen["measure"]]
-        steps = list(dict.fromkeys(step for _, _, step in points))
-        cells = [
-            " → ".join(f"{results.values(setting, f'{name}@{step}')[0]:.2f}" for step in steps)
-            for name in ("BLEU", "F_cont", "F_disc")
+        lines += [
+            f"- reference: {results.texts('reference', f'output {number}')[0]}",
+            *results.outputs(SYSTEMS, number),
         ]
-        body.append([SYSTEMS[system], rate, " → ".join(steps), *cells])
-    heading = ["system", "setting", "steps", "BLEU", "F_cont", "F_disc"]
-    lines = ["Tried on validation pairs with seed 0 before any test pair was decoded:", ""]
-    return [*lines, *markdown(heading, body, right=False)]
+    return [*lines, ""]
 
 
 def costs(results: Results) -> list[str]:
@@ -203,7 +191,7 @@ def costs(results: Results) -> list[str]:
     return markdown(["reward", "processor time", "× BLEU", "share of a step"], body)
 
 
-def draw_curves(results: Results, titles: Mapping[str, str], path: Path) -> None:
+def draw_curves(results: Results, path: Path) -> None:
     """BLEU (Fig. 1), F_cont and F_disc on validation pairs by step, means over seeds that all systems have."""
     from matplotlib.figure import Figure
 
@@ -215,9 +203,9 @@ def draw_curves(results: Results, titles: Mapping[str, str], path: Path) -> None
     figure = Figure(figsize=(15, 4.2), layout="constrained")
     panels = figure.subplots(1, 3)
     for axes, measure in zip(panels, ("BLEU", "F_cont", "F_disc"), strict=True):
-        for system, title in titles.items():
+        for system, title in SYSTEMS.items():
             if (system, measure) in means:
-                style = "--" if "-" in system or system == "xent" else "-"
+                style = "--" if system == "xent" else "-"
                 means[system, measure].plot(ax=axes, style=style, marker="o", markersize=3, label=title)
         axes.set_xlabel("step")
         axes.set_ylabel(f"{measure} on validation pairs")
@@ -227,7 +215,7 @@ def draw_curves(results: Results, titles: Mapping[str, str], path: Path) -> None
 
 def summarization(rows: pd.DataFrame) -> list[str]:
     results = Results(rows, "summarization")
-    lines = ["## Summarisation (Clark et al. 2019, Tables 4, 5 and 8)", "", *results.unfinished(SUMMARIES, "ROUGE-1")]
+    lines = ["## Summarisation (Clark et al. 2019, Tables 4, 5 and 8)", ""]
     sizes = []
     for part in ("test", "validation", "train"):
         pairs = results.rows.loc[results.rows["setting"] == part, "n"].iloc[0]
@@ -246,7 +234,7 @@ def summarization(rows: pd.DataFrame) -> list[str]:
         [[title, *(results.spread(name, measure) for measure in measures)] for name, title in SUMMARIES.items()],
     )
     lines += ["In percent; WMS, SMS and S+WMS on the scale of the rewards, exp(−distance / τ).", ""]
-    lines += [CHANGE.format("Change of the trained metric against MLE", "test pairs"), ""]
+    lines += [CHANGE.format("Change of the trained metric against MLE", THREE), ""]
     trained = {"rouge": "ROUGE-L", "wms": "WMS", "sms": "SMS", "swms": "S+WMS", "sms-1e-5": "SMS"}
     lines += markdown(
         ["model", "its own reward against MLE"],

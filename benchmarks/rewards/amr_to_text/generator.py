@@ -28,7 +28,12 @@ class Generator(ABC, Generic[Read]):
     @property
     @abstractmethod
     def table(self) -> Tensor:
-        """Token embeddings (V, d), on which the reward is measured. They are not trained."""
+        """Token embeddings (V, d) as they are now, on which the reward is measured."""
+
+    @property
+    @abstractmethod
+    def untrained_table(self) -> Tensor:
+        """Token embeddings (V, d) before any training, on which systems are compared."""
 
     @abstractmethod
     def encode_graph(self, graph: str) -> list[int]: ...
@@ -96,6 +101,8 @@ class CausalGenerator(Generator[Prompts]):
     @property
     def table(self) -> Tensor:
         return self.model.get_input_embeddings().weight
+
+    untrained_table = table
 
     def encode_graph(self, graph: str) -> list[int]:
         return self.tokenizer(f"{graph} =>", add_special_tokens=False).input_ids

@@ -1,19 +1,17 @@
 """AMR-to-text with rewards (Jin & Gildea 2022), made for a processor without a GPU.
 
     MOVERS_DATA=… python benchmarks/rewards/amr_to_text/run.py MODEL_FOLDER RUN_FOLDER --seeds 0 1 2
-    MOVERS_DATA=… python benchmarks/rewards/amr_to_text/run.py scratch RUN_FOLDER --seeds 0 1 2 3 4
+    MOVERS_DATA=… python benchmarks/rewards/amr_to_text/run.py scratch RUN_FOLDER --seeds 0 1 2 3 4 5 6 7
 
 The first tunes a pretrained causal model, the second trains a small Transformer from scratch. Every seed has one start,
 trained with cross-entropy. From it equally many steps each with BLEU, greedy BERTScore, F_cont, F_disc as the reward
-(λ = .3), and with cross-entropy alone; `f_disc-0.9` is F_disc with λ = .9. Started again it goes on where it was
-stopped. RUN_FOLDER holds the newest checkpoint, the start of the current seed and the scores of every test pair;
-`results.csv` gets the results.
+(λ = .3), and with cross-entropy alone. Started again it goes on where it was stopped. RUN_FOLDER holds the newest
+checkpoint and the start of the current seed; `results.csv` gets the results.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
@@ -25,6 +23,7 @@ from typing import Any
 
 import torch
 from sacrebleu import corpus_bleu, corpus_chrf, sentence_bleu
+from torch.nn.functional import cosine_similarity
 
 from movers import bertscore_tensors, score_many
 from movers.rewards import likelihood_loss, mixed_loss, self_critical_loss
@@ -35,11 +34,11 @@ from common import data_folder
 from rewards.amr_to_text.data import Pair, split
 from rewards.amr_to_text.generator import CausalGenerator, Generator
 from rewards.amr_to_text.scratch import SmallTransformer
-from rewards.measures import is_finished, meteor, quote, repeated, save, save_changes
+from rewards.measures import is_finished, meteor, quote, repeated, save
 
 SYSTEMS = ("start", "f_disc", "f_cont", "bleu", "greedy", "xent")
 ALIGNMENTS: dict[str, TensorAlignment] = {"f_disc": "hungarian", "f_cont": "emd", "greedy": "greedy"}
-NAMES = {"f_disc": "F_disc", "f_cont": "F_cont", "greedy": "F_BERT", "bleu": "sentence BLEU"}
+NAMES = {"f_disc": "F_disc", "f_cont": "F_cont", "greedy": "F_BERT"}
 OURS = ("wms", "sms", "swms", "moverscore", "bertscore_hungarian", "bertscore_emd")
 QUOTED = (0, 7, 21, 40)  # test pairs
 
@@ -68,16 +67,15 @@ SETTINGS = {
     "amr_to_text": Setting(),
     "amr_scratch": Setting(
         layers=2, size=128, dropout=0.2, start_epochs=16, start_rate=2e-3, reward_sentences=1200, reward_epochs=2,
-        rate=3e-4, validate_every=50, validation_sentences=100,
+        rate=3e-4, validate_every=75, validation_sentences=100,
     ),
 }  # fmt: skip
-MORE_SYSTEMS = ("f_disc-0.9", "f_cont-0.9")  # from scratch
 
 
 def reward_values(
-    system: str, generator: Generator, outputs: Sequence[Sequence[int]], sentences: Sequence[str]
+    system: str, generator: Generator, outputs: Sequence[Sequence[int]], sentences: Sequence[str], table: torch.Tensor
 ) -> torch.Tensor:
-    """One reward per output: BLEU of the texts, or an alignment of the model's own token embeddings."""
+    """One reward per output: BLEU of the texts, or an alignment of the token embeddings in `table` (V, d)."""
     if system == "bleu":
         texts = generator.decode(outputs)
         return torch.tensor(
@@ -85,7 +83,6 @@ def reward_values(
         )
     ids, mask = generator.pad(outputs, end=False)
     references, reference_mask = generator.pad([generator.encode_sentence(own) for own in sentences], end=False)
-    table = generator.table
     with torch.no_grad():
         return bertscore_tensors(
             table[ids], mask, table[references], reference_mask, alignment=ALIGNMENTS[system], threads=1
@@ -115,13 +112,13 @@ def decode_all(generator: Generator, pairs: Sequence[Pair], size: int = 64) -> l
     return [found[index] for index in range(len(pairs))]
 
 
-def measure(generator: Generator, pairs: Sequence[Pair]) -> tuple[dict[str, float], list[str], dict[str, list[float]]]:
-    """Corpus BLEU and mean rewards of greedy outputs, the outputs, and the rewards of each."""
+def measure(generator: Generator, pairs: Sequence[Pair]) -> tuple[dict[str, float], list[str]]:
+    """Corpus BLEU and F of greedy outputs, and the outputs; F on the embeddings before training, equal for all."""
     ids = decode_all(generator, pairs)
     texts, sentences = generator.decode(ids), [pair.sentence for pair in pairs]
-    each = {system: reward_values(system, generator, ids, sentences).tolist() for system in (*ALIGNMENTS, "bleu")}
-    means = {name: sum(values) / len(values) for name, values in each.items()}
-    return {"corpus_bleu": corpus_bleu(texts, [sentences]).score, **means}, texts, each
+    table = generator.untrained_table
+    means = {name: float(reward_values(name, generator, ids, sentences, table).mean()) for name in ALIGNMENTS}
+    return {"corpus_bleu": corpus_bleu(texts, [sentences]).score, **means}, texts
 
 
 @dataclass
@@ -136,7 +133,7 @@ class Step:
 def loss_of(
     system: str, generator: Generator, batch: Sequence[Pair], setting: Setting, draw: torch.Generator
 ) -> tuple[torch.Tensor, Step]:
-    """The mixed loss of a batch; `start` and `xent` have cross-entropy alone, `f_disc-0.9` has its own λ."""
+    """The mixed loss of a batch; `start` and `xent` have cross-entropy alone."""
     sentences = [pair.sentence for pair in batch]
     targets = [generator.encode_sentence(own) for own in sentences]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=generator.half):
@@ -146,17 +143,17 @@ def loss_of(
             return likelihood_loss(generator.log_probs(prompts, ids, mask), mask), Step()
     outputs = generator.generate(prompts, sample=True, generator=draw)
     begin = time.process_time()
-    rewards = reward_values(system.partition("-")[0], generator, outputs, sentences * 2)
+    rewards = reward_values(system, generator, outputs, sentences * 2, generator.table)
     seconds = time.process_time() - begin
     greedy, sampled = rewards[: len(batch)], rewards[len(batch) :]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=generator.half):
         ids, mask = generator.pad([*targets, *outputs[len(batch) :]])
         log_probs = generator.log_probs(prompts, ids, mask)
-    rows, own_weight = len(batch), system.partition("-")[2]
+    rows = len(batch)
     reward_loss = self_critical_loss(log_probs[rows:], mask[rows:], sampled, greedy)
     likelihood = likelihood_loss(log_probs[:rows], mask[:rows])
     step = Step(float(sampled.mean()), float(greedy.mean()), seconds)
-    return mixed_loss(reward_loss, likelihood, float(own_weight or setting.weight)), step
+    return mixed_loss(reward_loss, likelihood, setting.weight), step
 
 
 def train(
@@ -226,7 +223,6 @@ class Run:
     """One generator with its pairs; `parts` holds those that are short enough."""
 
     name: str
-    systems: Sequence[str]
     generator: Generator
     everything: dict[str, list[Pair]]
     setting: Setting
@@ -254,9 +250,9 @@ class Run:
             path.with_suffix(".part").replace(path)
         return torch.load(path, weights_only=True)
 
-    def compare(self, seed: int, systems: Sequence[str]) -> None:
-        """Some systems of a seed on test pairs, but for those that have results; the start goes after the last."""
-        for system in systems:
+    def compare(self, seed: int) -> None:
+        """The systems of a seed on test pairs, but for those that have results; the start goes after the last."""
+        for system in SYSTEMS:
             if is_finished(self.name, system, seed):
                 continue
             state = self.start(seed)
@@ -264,11 +260,9 @@ class Run:
             curve = state["curve"]
             if system != "start":
                 curve = train(system, seed, self.generator, self.parts, self.setting, self.folder)
-            measures, outputs, scores = measure(self.generator, self.parts["test"])
-            (self.folder / f"scores-{system}-{seed}.json").write_text(json.dumps(scores))
+            measures, outputs = measure(self.generator, self.parts["test"])
             self._save(system, seed, curve, measures, outputs)
-        if all(is_finished(self.name, system, seed) for system in self.systems):
-            (self.folder / f"start-{seed}.pt").unlink(missing_ok=True)
+        (self.folder / f"start-{seed}.pt").unlink(missing_ok=True)
 
     def _save(
         self, system: str, seed: int, curve: list[dict[str, float]], measures: dict[str, float], outputs: list[str]
@@ -282,6 +276,7 @@ class Run:
             **{NAMES[name]: 100 * measures[name] for name in ALIGNMENTS},
             **{f"repeated {n}-grams": 100 * repeated(texts, n) for n in (2, 3)},
             **{name: 100 * float(str(result["score"])) for name, result in score_many(OURS, texts, references).items()},
+            "embedding cosine": float(cosine_similarity(self.generator.table, self.generator.untrained_table).mean()),
         }
         for entry in curve if system != "start" else []:
             values[f"validation BLEU@{entry['step']}"] = entry["corpus_bleu"]
@@ -296,20 +291,6 @@ class Run:
             save(self.name, "reference", "", {f"output {number}": quote(references[number]) for number in QUOTED})
         save(self.name, system, seed, values, len(texts))
 
-    def save_all_changes(self) -> None:
-        """Changes against the start and against cross-entropy, from the scores of every test pair in the folder."""
-        scores: dict[str, dict[str, dict[int, list[float]]]] = {}  # by measure, system and seed
-        for path in self.folder.glob("scores-*.json"):
-            system, _, seed = path.stem.removeprefix("scores-").rpartition("-")
-            for name, values in json.loads(path.read_text()).items():
-                scores.setdefault(name, {}).setdefault(system, {})[int(seed)] = values
-        for name, by_system in scores.items():
-            for system in by_system:
-                for start in ("start", "xent"):
-                    own = name == system.partition("-")[0] or (system, start) == ("xent", "start")
-                    if own and start in by_system:
-                        save_changes(self.name, system, start, NAMES[name], by_system)
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -317,25 +298,20 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--systems", nargs="+", help="all by default")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.folder.mkdir(parents=True, exist_ok=True)
     everything = split(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz")
     generator: Generator
-    systems: tuple[str, ...]
     if given.model == "scratch":
-        name, systems = "amr_scratch", SYSTEMS + MORE_SYSTEMS
-        setting = SETTINGS[name]
-        generator = SmallTransformer(everything["train"], setting.size, setting.layers, setting.dropout)
+        name, setting = "amr_scratch", SETTINGS["amr_scratch"]
+        generator = SmallTransformer(everything, setting.size, setting.layers, setting.dropout)
     else:
-        name, systems = "amr_to_text", SYSTEMS
-        setting = SETTINGS[name]
+        name, setting = "amr_to_text", SETTINGS["amr_to_text"]
         generator = CausalGenerator(Path(given.model), setting.layers)
-    run = Run(name, systems, generator, everything, setting, given.folder)
+    run = Run(name, generator, everything, setting, given.folder)
     for seed in given.seeds:
-        run.compare(seed, given.systems or systems)
-    run.save_all_changes()
+        run.compare(seed)
 
 
 if __name__ == "__main__":

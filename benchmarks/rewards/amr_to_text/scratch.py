@@ -1,13 +1,14 @@
-"""A small Transformer from scratch on WordLlama's static vectors, which stay fixed: cheap enough for many seeds.
+"""A small Transformer from scratch on WordLlama's static vectors: cheap enough for many seeds.
 
-As T5's pretrained embeddings in Jin & Gildea 2022, the vectors compare meanings before any training, and they are the
-generator's own lowest layer. Roles and brackets of a graph are symbols of their own, with random vectors.
+As T5's pretrained embeddings in Jin & Gildea 2022, the vectors compare meanings before any training, are the
+generator's own lowest layer, and are trained with it. Roles and brackets of a graph are symbols of their own, with
+random vectors.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
@@ -23,7 +24,9 @@ from movers.rewards import token_log_probs
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from rewards.amr_to_text.data import Pair
-from rewards.amr_to_text.generator import MAX_NEW_TOKENS, Generator
+from rewards.amr_to_text.generator import Generator
+
+LONGEST = 36  # tokens of an output
 
 
 class Attention(nn.Module):
@@ -73,13 +76,11 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """Encoder and decoder between fixed vectors (V, d), whose first `words` may be written."""
-
-    vectors: Tensor
+    """Encoder and decoder between the same vectors (V, d), whose first `words` may be written."""
 
     def __init__(self, table: Tensor, words: int, size: int, layers: int, dropout: float, heads: int = 4) -> None:
         super().__init__()
-        self.register_buffer("vectors", normalize(table, dim=1), persistent=False)
+        self.vectors = nn.Parameter(table.clone())
         self.words = words
         self.positions = nn.Parameter(0.5 * torch.randn(2, 256, size))
         self.encoder = nn.ModuleList(Layer(size, heads, dropout, across=False) for _ in range(layers))
@@ -90,8 +91,7 @@ class Network(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def embed(self, ids: Tensor, side: int, begin: int = 0) -> Tensor:
-        vectors = self.vectors[ids] * self.vectors.shape[1] ** 0.5
-        return self.dropout(self.enter(vectors) + self.positions[side, begin : begin + ids.shape[1]])
+        return self.dropout(self.enter(self.vectors[ids]) + self.positions[side, begin : begin + ids.shape[1]])
 
     def encode(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
         """Keys and values of the graphs for each layer of the decoder."""
@@ -114,7 +114,8 @@ class Network(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """Of the tokens (…, words) after states (…, d)."""
-        return self.leave(self.dropout(states)) @ self.vectors[: self.words].T + self.bias
+        scale = self.vectors.shape[1] ** -0.5  # as in T5, where input and output share their vectors too
+        return scale * self.leave(self.dropout(states)) @ self.vectors[: self.words].T + self.bias
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class SmallTransformer(Generator[Graphs]):
     half = False
     model: Network
 
-    def __init__(self, pairs: Sequence[Pair], size: int, layers: int, dropout: float) -> None:
+    def __init__(self, parts: Mapping[str, list[Pair]], size: int, layers: int, dropout: float) -> None:
         wheel = distribution("wordllama")
         tokenizer = wheel.locate_file("wordllama/tokenizers/l2_supercat_tokenizer_config.json")
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
@@ -140,21 +141,21 @@ class SmallTransformer(Generator[Graphs]):
         self._tokenizer.no_truncation()
         (vectors,) = load_file(str(wheel.locate_file("wordllama/weights/l2_supercat_256.safetensors"))).values()
         begin, end = self._tokenizer.encode("<s></s>", add_special_tokens=False).ids
-        own = sorted({number for pair in pairs for number in self._pieces(pair.sentence)} - {end})
-        written = {end, *own}
-        self._pieces_in_order: list[int] = [
-            end,
-            *own,
-            *(number for number in range(len(vectors)) if number not in written),
-        ]
+        written = {number for pair in parts["train"] for number in self._pieces(pair.sentence)} - {begin, end}
+        pairs = [pair for part in parts.values() for pair in part]
+        tokens = {token for pair in pairs for token in pair.graph.split()}
+        roles = sorted(token for token in tokens if token in "()" or token[0] == ":")
+        texts = [*(pair.sentence for pair in pairs), *tokens.difference(roles)]
+        read = {number for text in texts for number in self._pieces(text)} - {*written, end}
+        self._pieces_in_order: list[int] = [end, *sorted(written), *sorted({*read, begin})]
         self._places = {number: place for place, number in enumerate(self._pieces_in_order)}
         self.end, self._start = 0, self._places[begin]
-        roles = sorted({token for pair in pairs for token in pair.graph.split() if token in "()" or token[0] == ":"})
-        self._roles = {role: len(vectors) + place for place, role in enumerate(roles)}
+        self._roles = {role: len(self._places) + place for place, role in enumerate(roles)}
         drawn = torch.randn(len(roles), vectors.shape[1], generator=torch.Generator().manual_seed(0))
-        self._table = torch.cat([vectors[self._pieces_in_order].float(), drawn])
+        table = normalize(torch.cat([vectors[self._pieces_in_order].float(), drawn]), dim=1)
+        self._table = table * table.shape[1] ** 0.5
         self._known: dict[str, list[int]] = {}
-        self._sizes = (len(written), size, layers, dropout)
+        self._sizes = (1 + len(written), size, layers, dropout)
         self.restart(0)
 
     def restart(self, seed: int) -> None:
@@ -163,6 +164,10 @@ class SmallTransformer(Generator[Graphs]):
 
     @property
     def table(self) -> Tensor:
+        return self.model.vectors.detach()
+
+    @property
+    def untrained_table(self) -> Tensor:
         return self._table
 
     def _pieces(self, text: str) -> list[int]:
@@ -204,7 +209,7 @@ class SmallTransformer(Generator[Graphs]):
         outputs: list[list[int]] = [[] for _ in range(rows * repeats)]
         running = torch.ones(rows * repeats, dtype=torch.bool)
         chosen, past = torch.full((rows * repeats,), self._start), list[Tensor]()
-        for _ in range(MAX_NEW_TOKENS):
+        for _ in range(LONGEST):
             states, past = self.model.decode(chosen[:, None], memory, mask, past)
             logits = self.model.logits(states[:, -1])
             chosen = logits.argmax(-1)

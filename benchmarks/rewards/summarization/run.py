@@ -5,7 +5,7 @@
 Every seed has one MLE model, chosen by cross-entropy, which begins all others; only the reward differs. Models with a
 reward are chosen by it on validation data. Their learning rate was chosen on validation data for SMS and seed 0 (see
 RESULTS.md); the paper's 1e-5 is a row of its own. Started again it goes on where it was stopped. RUN_FOLDER holds
-checkpoints, outputs and the scores of every test pair; `results.csv` gets the results.
+checkpoints and outputs; `results.csv` gets the results.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from movers.rewards import likelihood_loss, mixed_loss, reward, self_critical_lo
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from common import data_folder
-from rewards.measures import is_finished, quote, save, save_changes
+from rewards.measures import is_finished, quote, save
 from rewards.summarization.data import Article, Batch, Vocabulary, read, text_of
 from rewards.summarization.network import PointerGenerator
 
-ROWS = {"mle": "", "sms": "SMS", "wms": "WMS", "swms": "S+WMS", "rouge": "ROUGE-L", "sms-1e-5": "SMS"}
+ROWS = ("mle", "sms", "wms", "swms", "rouge", "sms-1e-5")
 RATE, PAPER_RATE = 3e-4, 1e-5
 COLUMNS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "wms": "WMS", "sms": "SMS", "swms": "S+WMS"}
 SAMPLES = (3, 11, 42)  # outputs that the report quotes
@@ -190,22 +190,6 @@ def scores_of(texts: Sequence[str], references: Sequence[str]) -> dict[str, list
     return {name: rewards_of(name, texts, references) for name in COLUMNS}
 
 
-def save_all_changes(folder: Path) -> None:
-    """The trained metric against MLE, from the scores of every test pair in the folder."""
-    scores = {
-        row: {
-            int(path.stem.rpartition("-")[2]): json.loads(path.read_text())
-            for path in folder.glob(f"scores-{row}-[0-9].json")
-        }
-        for row in ROWS
-    }
-    names = {title: name for name, title in COLUMNS.items()}
-    for row, title in ROWS.items():
-        if title:
-            by_seed = {key: {seed: each[names[title]] for seed, each in scores[key].items()} for key in (row, "mle")}
-            save_changes("summarization", row, "mle", title, by_seed)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -241,12 +225,10 @@ def main() -> None:
             each = scores_of(outputs, learner._references(parts["test"]))
             # Outputs copy much of the articles, which are not ours to publish: they stay in the folder of the run.
             (given.folder / f"outputs-{row}-{seed}.json").write_text(json.dumps(outputs, ensure_ascii=False))
-            (given.folder / f"scores-{row}-{seed}.json").write_text(json.dumps(each))
             values: dict[str, float | str] = {COLUMNS[name]: 100 * mean(scores) for name, scores in each.items()}
             if seed == 0:
                 values |= {f"output {number}": quote(outputs[number]) for number in SAMPLES}
             save("summarization", row, seed, values, len(outputs))
-    save_all_changes(given.folder)
 
 
 if __name__ == "__main__":
