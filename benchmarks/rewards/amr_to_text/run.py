@@ -66,8 +66,8 @@ class Setting:
 SETTINGS = {
     "amr_to_text": Setting(),
     "amr_scratch": Setting(
-        layers=2, size=128, dropout=0.2, start_epochs=16, start_rate=2e-3, reward_sentences=1200, reward_epochs=2,
-        rate=3e-4, validate_every=75, validation_sentences=100,
+        graph_tokens=48, sentence_tokens=20, layers=2, size=128, dropout=0.2, start_epochs=16, start_rate=2e-3,
+        reward_sentences=1200, reward_epochs=2, rate=3e-4, validate_every=63, validation_sentences=100,
     ),
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from rewards.amr_to_text.data import Pair
 from rewards.amr_to_text.generator import Generator
 
-LONGEST = 36  # tokens of an output
+LONGEST = 24  # tokens of an output
 
 
 class Attention(nn.Module):
