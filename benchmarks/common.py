@@ -26,6 +26,8 @@ from movers.version import VERSION
 
 #: Columns of every results.csv, in this order; `version` is that of movers when the figure was measured.
 FIELDS = ("table", "row", "seed", "column", "value", "low", "high", "n", "metric", "data", "signature", "version")
+#: Figures that are valid although another version measured them: (suite, start of the table's name) → why.
+OTHER_VERSIONS: dict[tuple[str, str], str] = {}
 Rows = dict[str, dict[str, str]]
 
 
@@ -124,6 +126,11 @@ def read_results(suite: Path) -> dict[str, Rows]:
     return tables
 
 
+def measured(suite: Path, table: str) -> set[str]:
+    """The rows of a table that this version has measured."""
+    return {line["row"] for line in read_rows(suite) if line["table"] == table and line["version"] == VERSION}
+
+
 def save_results(suite: Path, table: str, rows: Mapping[str, Mapping[str, object]]) -> None:
     """Put rows into a table of `results.csv`, replacing those of the same name, and write RESULTS.md anew."""
     add_rows(
@@ -137,6 +144,19 @@ def save_results(suite: Path, table: str, rows: Mapping[str, Mapping[str, object
     report(suite)
 
 
+def other_version(suite: str, table: str) -> str:
+    """Why figures of a table are valid although another version measured them; empty if nothing says so."""
+    reasons = (why for (name, start), why in OTHER_VERSIONS.items() if name == suite and table.startswith(start))
+    return next(reasons, "")
+
+
+def version_note(suite: str, table: str, rows: Iterable[Mapping[str, str]]) -> list[str]:
+    """A line for beside a table with such figures."""
+    versions = sorted({row["version"] for row in rows if row["table"] == table} - {VERSION})
+    reason = other_version(suite, table)
+    return ["", f"Measured with movers {', '.join(versions)}: {reason}"] if versions and reason else []
+
+
 def report(suite: Path) -> None:
     """Fill the tables of RESULTS.md from `results.csv`; the prose between them is written by hand.
 
@@ -147,6 +167,7 @@ def report(suite: Path) -> None:
 
     def fill(marker: re.Match[str]) -> str:
         lines = markdown(tables.get(marker["name"], {}), int(marker["digits"]) if marker["digits"] else None)
+        lines += version_note(suite.name, marker["name"], read_rows(suite))
         return "\n".join([marker["begin"], *lines, "<!-- end -->"])
 
     pattern = r"(?P<begin><!-- table: (?P<name>.*?)(?:; digits: (?P<digits>\d))? -->)\n.*?<!-- end -->"
@@ -165,6 +186,8 @@ def markdown(rows: Rows, digits: int | None = None) -> list[str]:
         number = digits is not None and re.fullmatch(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-?\d+", value)
         return f"{float(value):,.{digits}f}" if number else value
 
+    if not rows:
+        return []
     columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
     lines = [["", *columns], ["---", *["--:"] * len(columns)]]
     lines += [[name, *(cell(cells.get(column)) for column in columns)] for name, cells in rows.items()]

@@ -8,10 +8,9 @@ from pathlib import Path
 from movers.agreement.table import short
 from movers.io import align_table, write_file
 
-from common import machine, read_rows  # isort: skip
+from common import read_rows, version_note  # isort: skip
 from layout import Table, written  # isort: skip
 
-PACKAGES = ("numpy", "scipy", "torch", "transformers", "POT", "rouge-score", "sacrebleu")
 Figure = dict[str, str]  # a line of results.csv
 
 # Clark et al. 2019, Table 1: the changes in per cent by word order and by repetition.
@@ -65,7 +64,8 @@ def render_table(table: Table, results: Iterable[Figure]) -> list[str]:
     interval = " In brackets: 95 % confidence interval." if table.group is None and not table.ranked else ""
     size = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
     note = f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {size}.{interval}"
-    return [f"## {table.title}", "", note, "", *align_table(heading, body, numbers, markdown=True), ""]
+    shown = [*align_table(heading, body, numbers, markdown=True), *version_note("agreement", table.name, results)]
+    return [f"## {table.title}", "", note, "", *shown, ""]
 
 
 def _with_interval(figure: Figure | None, *, brief: bool) -> str:
@@ -107,8 +107,7 @@ def write_page(folder: Path, tables: Mapping[str, Table]) -> Path:
     lines = [
         "# Correlation with human judgements",
         "",
-        "Written by `python benchmarks/agreement/run.py` from `results.csv`, which has the signature of every metric.",
-        f"Last written with {machine(PACKAGES)}.",
+        "Written by `benchmarks/agreement/run.py` from `results.csv`, which has the signature and version of a row.",
         "",
         "Every table shows the paper's numbers beside ours. Encoders differ (see the notes), so compare the order of",
         "the rows and the differences between them, not the absolute values.",
