@@ -57,6 +57,7 @@ COMMANDS = {
     r"rewards/": "rewards/{}.py",
     r"settings/(stop words and|mass of|direction of)": "settings/static_metrics.py",
     r"settings/(paraphrase above|changed fact)": "settings/meaning.py",
+    r"settings/unrelated": "settings/unrelated.py",
     r"speed/start": "speed/bench.py startup",
     r"speed/(rates|many pairs)": "speed/bench.py scale",
     r"speed/": "speed/bench.py {}",
