@@ -59,7 +59,6 @@ COMMANDS = {
     r"settings/(paraphrase above|changed fact)": "settings/meaning.py",
     r"settings/unrelated": "settings/unrelated.py",
     r"speed/start": "speed/bench.py startup",
-    r"speed/(rates|many pairs)": "speed/bench.py scale",
     r"speed/": "speed/bench.py {}",
 }
 
