@@ -10,10 +10,10 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint types check cards pictures docs data bench benchmarks release clean
+.PHONY: help install demo test slow lint types check cards pictures docs data bench benchmarks benchmarks-report release clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 27
 
 # Reinstalled only when what is to be installed has changed.
 $(STAMP): setup.py constraints.txt movers/version.py
@@ -73,6 +73,9 @@ bench: $(BENCH_STAMP)  ## speed against other packages, growth, start-up; needs 
 
 benchmarks: $(BENCH_STAMP)  ## install the packages that the benchmarks compare with; see benchmarks/README.md
 	@echo "Ready: see benchmarks/README.md"
+
+benchmarks-report: $(STAMP)  ## write every RESULTS.md, list rows of other versions, trace every figure to its row
+	@$(BIN)/python benchmarks/report.py
 
 release: $(STAMP)  ## build sdist and wheel of the checked-out tag twice and compare their bytes
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools

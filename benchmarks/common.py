@@ -14,7 +14,7 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, version
 from itertools import accumulate
@@ -22,7 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from movers.io import write_file
+from movers.version import VERSION
 
+#: Columns of every results.csv, in this order; `version` is that of movers when the figure was measured.
+FIELDS = ("table", "row", "seed", "column", "value", "low", "high", "n", "metric", "data", "signature", "version")
+#: Figures that are valid although another version measured them: (suite, start of the table's name) → why.
+OTHER_VERSIONS: dict[tuple[str, str], str] = {}
 Rows = dict[str, dict[str, str]]
 
 
@@ -31,8 +36,8 @@ def machine(packages: Sequence[str] = ("numpy", "scipy", "torch", "transformers"
     model = platform.processor() or platform.machine()
     if (info := Path("/proc/cpuinfo")).is_file() and (name := re.search(r"model name\s*: (.*)", info.read_text())):
         model = name[1]
-    versions = []
-    for package in ("movers", *packages):
+    versions = [f"movers {VERSION}"]
+    for package in packages:
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
@@ -85,27 +90,71 @@ def minilm_folder() -> str:
 # --- results ---
 
 
-def read_results(suite: Path) -> dict[str, Rows]:
-    """`results.csv` of a suite (table, row, column, value) as table → row → column → value."""
-    tables: dict[str, Rows] = {}
+def read_rows(suite: Path) -> list[dict[str, str]]:
+    """The lines of a suite's `results.csv`, one figure each, with those FIELDS that the suite has."""
     path = suite / "results.csv"
-    for line in csv.DictReader(path.open(encoding="utf-8", newline="")) if path.is_file() else []:
+    return list(csv.DictReader(path.open(encoding="utf-8", newline=""))) if path.is_file() else []
+
+
+def add_rows(suite: Path, new: Iterable[Mapping[str, object]], whole: bool = True) -> None:
+    """Add figures to `results.csv`, as of this version if they name none.
+
+    Earlier figures of the same rows are replaced: all of them, or those of the same columns where not `whole`.
+    """
+
+    def key(figure: Mapping[str, object], *fields: str) -> tuple[object, ...]:
+        return tuple(figure.get(field) for field in ("table", "row", "seed", *fields))
+
+    added: dict[tuple[object, ...], Mapping[str, object]] = {
+        key(figure, "column"): {"version": VERSION, **figure} for figure in new
+    }
+    replaced = {found[:3] for found in added} if whole else set()
+    kept = {key(figure, "column"): figure for figure in read_rows(suite)}
+    rows = [*({k: f for k, f in kept.items() if k in added or k[:3] not in replaced} | added).values()]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [name for name in FIELDS if any(name in row for row in rows)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_file(suite / "results.csv", text.getvalue())
+
+
+def read_results(suite: Path) -> dict[str, Rows]:
+    """`results.csv` of a suite as table → row → column → value."""
+    tables: dict[str, Rows] = {}
+    for line in read_rows(suite):
         tables.setdefault(line["table"], {}).setdefault(line["row"], {})[line["column"]] = line["value"]
     return tables
 
 
+def measured(suite: Path, table: str) -> set[str]:
+    """The rows of a table that this version has measured."""
+    return {line["row"] for line in read_rows(suite) if line["table"] == table and line["version"] == VERSION}
+
+
 def save_results(suite: Path, table: str, rows: Mapping[str, Mapping[str, object]]) -> None:
     """Put rows into a table of `results.csv`, replacing those of the same name, and write RESULTS.md anew."""
-    tables = read_results(suite)
-    for name, cells in rows.items():
-        tables.setdefault(table, {})[name] = {column: str(value) for column, value in cells.items()}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", "row", "column", "value"])
-    for title, content in tables.items():
-        writer.writerows([title, name, *cell] for name, cells in content.items() for cell in cells.items())
-    write_file(suite / "results.csv", text.getvalue())
+    add_rows(
+        suite,
+        [
+            {"table": table, "row": name, "column": column, "value": value}
+            for name, cells in rows.items()
+            for column, value in cells.items()
+        ],
+    )
     report(suite)
+
+
+def other_version(suite: str, table: str) -> str:
+    """Why figures of a table are valid although another version measured them; empty if nothing says so."""
+    reasons = (why for (name, start), why in OTHER_VERSIONS.items() if name == suite and table.startswith(start))
+    return next(reasons, "")
+
+
+def version_note(suite: str, table: str, rows: Iterable[Mapping[str, str]]) -> list[str]:
+    """A line for beside a table with such figures."""
+    versions = sorted({row["version"] for row in rows if row["table"] == table} - {VERSION})
+    reason = other_version(suite, table)
+    return ["", f"Measured with movers {', '.join(versions)}: {reason}"] if versions and reason else []
 
 
 def report(suite: Path) -> None:
@@ -118,6 +167,7 @@ def report(suite: Path) -> None:
 
     def fill(marker: re.Match[str]) -> str:
         lines = markdown(tables.get(marker["name"], {}), int(marker["digits"]) if marker["digits"] else None)
+        lines += version_note(suite.name, marker["name"], read_rows(suite))
         return "\n".join([marker["begin"], *lines, "<!-- end -->"])
 
     pattern = r"(?P<begin><!-- table: (?P<name>.*?)(?:; digits: (?P<digits>\d))? -->)\n.*?<!-- end -->"
@@ -136,6 +186,8 @@ def markdown(rows: Rows, digits: int | None = None) -> list[str]:
         number = digits is not None and re.fullmatch(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-?\d+", value)
         return f"{float(value):,.{digits}f}" if number else value
 
+    if not rows:
+        return []
     columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
     lines = [["", *columns], ["---", *["--:"] * len(columns)]]
     lines += [[name, *(cell(cells.get(column)) for column in columns)] for name, cells in rows.items()]

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from movers.agreement.table import short
 from movers.io import align_table, write_file
 
-from common import machine  # isort: skip
+from common import read_rows, version_note  # isort: skip
 from layout import Table, written  # isort: skip
 
-PACKAGES = ("numpy", "scipy", "torch", "transformers", "POT", "rouge-score", "sacrebleu")
-FIELDS = ("table", "row", "column", "value", "low", "high", "n", "metric", "data", "signature", "version")
-Figure = dict[str, str]  # a row of results.csv: FIELDS, each as text
+Figure = dict[str, str]  # a line of results.csv
 
 # Clark et al. 2019, Table 1: the changes in per cent by word order and by repetition.
 CLARK_1 = {"ROUGE-L": (-20, -11), "WMS": (0, -1), "SMS": (0, -11), "S+WMS": (0, -5)}
-
-
-def read_results(folder: Path) -> list[Figure]:
-    path = folder / "results.csv"
-    return list(csv.DictReader(path.open(encoding="utf-8", newline=""))) if path.exists() else []
-
-
-def add_results(folder: Path, new: Iterable[Mapping[str, object]]) -> None:
-    """Add figures to ``results.csv``, in place of earlier ones of the same table, row and column."""
-
-    def key(figure: Mapping[str, object]) -> tuple[object, ...]:
-        return figure["table"], figure["row"], figure["column"]
-
-    new = list(new)
-    replaced = set(map(key, new))
-    content = io.StringIO()
-    writer = csv.DictWriter(content, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([*(figure for figure in read_results(folder) if key(figure) not in replaced), *new])
-    write_file(folder / "results.csv", content.getvalue())
 
 
 def figures_of(results: Iterable[Figure], table: str) -> dict[str, dict[str, Figure]]:
@@ -88,7 +64,8 @@ def render_table(table: Table, results: Iterable[Figure]) -> list[str]:
     interval = " In brackets: 95 % confidence interval." if table.group is None and not table.ranked else ""
     size = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
     note = f"{table.note} {'Pairs' if table.ranked else 'Texts'} in a column: {size}.{interval}"
-    return [f"## {table.title}", "", note, "", *align_table(heading, body, numbers, markdown=True), ""]
+    shown = [*align_table(heading, body, numbers, markdown=True), *version_note("agreement", table.name, results)]
+    return [f"## {table.title}", "", note, "", *shown, ""]
 
 
 def _with_interval(figure: Figure | None, *, brief: bool) -> str:
@@ -126,12 +103,11 @@ def render_passage(results: Iterable[Figure]) -> list[str]:
 
 def write_page(folder: Path, tables: Mapping[str, Table]) -> Path:
     """Write ``RESULTS.md`` from ``results.csv`` and the pictures in ``figures/``."""
-    results = read_results(folder)
+    results = read_rows(folder)
     lines = [
         "# Correlation with human judgements",
         "",
-        "Written by `python benchmarks/agreement/run.py` from `results.csv`, which has the signature of every metric.",
-        f"Last written with {machine(PACKAGES)}.",
+        "Written by `benchmarks/agreement/run.py` from `results.csv`, which has the signature and version of a row.",
         "",
         "Every table shows the paper's numbers beside ours. Encoders differ (see the notes), so compare the order of",
         "the rows and the differences between them, not the absolute values.",

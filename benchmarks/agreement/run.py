@@ -29,8 +29,9 @@ from movers.version import VERSION
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))  # what all benchmarks share
 
+from common import add_rows, read_rows  # noqa: E402
 from layout import Row, Table, written  # noqa: E402
-from pages import Figure, add_results, figures_of, read_results, write_page  # noqa: E402
+from pages import Figure, figures_of, write_page  # noqa: E402
 from tables import TABLES  # noqa: E402
 
 
@@ -72,10 +73,7 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
     if len(column_scores.signatures) > 1:  # IDF tables for each group; signatures differ in nothing else
         signature = " ".join(dict.fromkeys(re.sub(r"idf:[^|]*", "idf:groups", one) for one in column_scores.signatures))
     same = {"table": table.name, "row": label, "metric": written(row.call), "data": data}
-    return [
-        {**same, "column": column, **number, "signature": signature, "version": VERSION}
-        for column, number in numbers.items()
-    ]
+    return [{**same, "column": column, **number, "signature": signature} for column, number in numbers.items()]
 
 
 def pairs_ranked_right(scores: Scores, human: Scores, documents: Sequence[str]) -> dict[str, Any]:
@@ -102,7 +100,7 @@ def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Coll
     """Fill tables over the same texts in the same groups: a forward pass serves all metrics with the same encoder."""
     data = f"{tables[0].data}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
     texts = read_judged(path, where=tables[0].where)
-    results = read_results(out)
+    results = read_rows(out)
     todo = [
         (table, row)
         for table in tables
@@ -127,7 +125,7 @@ def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Coll
         scored |= score_judged(texts, [call for label, call in calls.items() if label not in scored], groups=groups)
         for table, row in todo:
             if written(row.call) in calls:
-                add_results(out, figures(texts, table, row, scored, data))
+                add_rows(out, figures(texts, table, row, scored, data))
 
 
 # Clark et al. 2019, Table 1, on a news passage of our own with two summaries, each altered as in the paper: clauses are
@@ -155,10 +153,10 @@ def score_passage(out: Path) -> None:
         texts = [form.format(*phrase) for form in ALTERED.values()]
         for name, metric in metrics.items():
             result = metric(texts, [REFERENCE] * len(texts))
-            same = {"table": "clark-table-1", "row": f"{name}, {summary}", "n": 1, "metric": name, "version": VERSION}
+            same = {"table": "clark-table-1", "row": f"{name}, {summary}", "n": 1, "metric": name}
             same["signature"] = result["signature"]
             scores = zip(ALTERED, result["scores"], strict=True)
-            add_results(out, [{**same, "column": column, "value": score} for column, score in scores])
+            add_rows(out, [{**same, "column": column, "value": score} for column, score in scores])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

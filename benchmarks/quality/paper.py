@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from quality_common import SUITE, WORK, Pair, corpus, judged, read_results, save
+from quality_common import SUITE, WORK, Pair, corpus, judged, measured, save
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.stats import pearsonr, spearmanr
 
@@ -65,8 +65,8 @@ def trained(design: str, domain: str, kind: str, count: int = DOCUMENTS) -> Qual
 
 
 def missing(table: str, rows: Sequence[str], only: str) -> Iterator[str]:
-    """Rows that the results do not have yet."""
-    return (row for row in rows if only in row and row not in read_results(SUITE).get(table, {}))
+    """Rows that the results do not have yet from this version."""
+    return (row for row in rows if only in row and row not in measured(SUITE, table))
 
 
 def cross_pairs(only: str) -> None:

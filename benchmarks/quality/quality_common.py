@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import data_folder, judged, machine, read_results, save_results  # noqa: E402
+from common import data_folder, judged, machine, measured, save_results  # noqa: E402
 
 from movers.encoders import load_encoder  # noqa: E402
 from movers.quality.data import Pair, read_pairs  # noqa: E402
 from movers.quality.units import TextVectors, encode_texts  # noqa: E402
 
-__all__ = ["SUITE", "WORK", "Pair", "corpus", "judged", "read_results", "read_texts", "save"]
+__all__ = ["SUITE", "WORK", "Pair", "corpus", "judged", "measured", "read_texts", "save"]
 
 SUITE = Path(__file__).parent
 WORK = SUITE.parents[1] / "build" / "quality"  # vectors and trained models, kept between runs

@@ -10,17 +10,16 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from movers.version import VERSION
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-RESULTS = Path(__file__).parent / "results.csv"
-KEY = ["table", "setting", "seed", "measure"]
+from common import add_rows, read_rows
+
+SUITE = Path(__file__).parent
 
 
 def load() -> pd.DataFrame:
-    """All rows, every cell as the text that stands in the file."""
-    return pd.read_csv(RESULTS, dtype=str, keep_default_na=False)
+    """All rows, every cell as the text that stands in the file; the row is the setting, the column the measure."""
+    return pd.DataFrame(read_rows(SUITE)).rename(columns={"row": "setting", "column": "measure"})
 
 
 def is_finished(table: str, setting: str, seed: int) -> bool:
@@ -29,13 +28,10 @@ def is_finished(table: str, setting: str, seed: int) -> bool:
 
 
 def save(table: str, setting: str, seed: int | str, values: Mapping[str, float | str], n: int | str = "") -> None:
-    """Add one row per measure; rows of the same run and measure are replaced."""
-    rows = [
-        [table, setting, str(seed), measure, value if isinstance(value, str) else f"{value:.6f}", str(n), VERSION]
-        for measure, value in values.items()
-    ]
-    everything = pd.concat([load(), pd.DataFrame(rows, columns=[*KEY, "value", "n", "version"])])
-    everything.drop_duplicates(KEY, keep="last").to_csv(RESULTS, index=False, lineterminator="\n")
+    """Add one figure per measure; those of the same run and measure are replaced."""
+    same = {"table": table, "row": setting, "seed": str(seed), "n": n}
+    shown = {name: value if isinstance(value, str) else f"{value:.6f}" for name, value in values.items()}
+    add_rows(SUITE, [{**same, "column": name, "value": value} for name, value in shown.items()], whole=False)
 
 
 def repeated(texts: Sequence[str], n: int) -> float:

@@ -14,7 +14,8 @@ import pandas as pd
 from scipy.stats import ttest_1samp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from rewards.measures import load
+from common import read_rows, version_note
+from rewards.measures import SUITE, load
 
 HERE = Path(__file__).parent
 SYSTEMS = {
@@ -285,9 +286,10 @@ def cost(rows: pd.DataFrame) -> list[str]:
 def main() -> None:
     rows = load()
     lines = ["# Metrics as rewards: results", "", "Written by `report.py` from `results.csv`.", ""]
-    for table in AMR:
-        lines += amr_to_text(rows, table)
-    lines += summarization(rows) + grpo(rows) + cost(rows)
+    sections = {table: amr_to_text(rows, table) for table in AMR}
+    sections |= {"summarization": summarization(rows), "grpo": grpo(rows), "cost": cost(rows)}
+    for table, section in sections.items():
+        lines += [section[0], *version_note("rewards", table, read_rows(SUITE)), *section[1:]]
     (HERE / "RESULTS.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 
-from common import judged, read_results, save_results  # noqa: E402
+from common import judged, measured, read_results, save_results  # noqa: E402
 
 import movers  # noqa: E402
 from movers.agreement import correlation  # noqa: E402
@@ -95,7 +95,7 @@ def main() -> None:
         row = f"{metric}, stop words {mass:g}, numbers {surface:g}"
         if options:
             row = ", ".join([metric, *(f"{name}={value}" for name, value in options.items())])
-        if row in read_results(HERE).get(table, {}):
+        if row in measured(HERE, table):
             continue
         with multiprocessing.get_context("fork").Pool(1) as pool:
             values = pool.apply(measure, (metric, mass, surface, options))

@@ -72,8 +72,8 @@ def wms(pairs: Pairs, **options: Any) -> Call:
 
 
 def _vocabulary(pairs: Pairs) -> tuple[list[tuple[list[str], list[str]]], list[str], Any]:
-    """Words of every pair as `wms` takes them, all words, and their vectors."""
-    rules = WordRules(stop_words("english"))
+    """Words of every pair as `wms` takes them with `preset="paper"`, all words, and their vectors."""
+    rules = WordRules(stop_words("english"), stop_mass=0, alphabetic=True)
     tokens = [[rules.words(text) for text in side] for side in pairs]
     words = list(dict.fromkeys(word for side in tokens for text in side for word in text))
     vectors, _ = load_encoder("wordllama").vectors(words)  # type: ignore[union-attr]
@@ -128,16 +128,16 @@ def gensim(pairs: Pairs) -> Callable[[], list[float]]:
 
 def largest_difference(pairs: Pairs) -> float:
     """Between our distances and gensim's, where both texts have words."""
-    ours, theirs = movers.wms(*pairs)["distances"], gensim(pairs)()
+    ours, theirs = movers.wms(*pairs, preset="paper")["distances"], gensim(pairs)()
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True) if a is not None and np.isfinite(b))
 
 
 # --- contextual vectors ---
 
 
-def contextual(name: str, pairs: Pairs) -> Call:
-    """One of our metrics, with nothing in the cache."""
-    scorer = Scorer(name, progress=False)
+def contextual(names: str | Sequence[str], pairs: Pairs) -> Call:
+    """One or more of our metrics, with nothing in the cache."""
+    scorer = Scorer(names, progress=False)
     scorer.score(*pairs.first(32))
 
     def run() -> None:

@@ -77,7 +77,7 @@ def similarity_of(distance: float, kind: Similarity) -> float:
 # ---------------------------------------------------------------------------------------------------------------------
 # Options
 
-# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/settings/RESULTS.md; others: p-means.
+# Chosen on cs-en, de-en, fi-en and lv-en of WMT17, see benchmarks/agreement/RESULTS.md; others: p-means.
 _TRANSLATION_LAYERS = {"all-MiniLM-L6-v2": "4+6", "all-mpnet-base-v2": "7+12"}
 
 

@@ -36,7 +36,7 @@ def test_figures_are_what_scipy_finds_for_the_metrics_own_scores(scripts, tmp_pa
     judged = read_judged(GRADED)
     texts, references = zip(*((text.candidate, list(text.references)) for text in judged.texts), strict=True)
     scores = movers.wms(list(texts), list(references))["scores"]
-    words, other, test = run.read_results(tmp_path)
+    words, other, test = run.read_rows(tmp_path)
     assert float(words["value"]) == pytest.approx(stats.spearmanr(scores, judged.human("adequacy")).statistic)
     assert float(words["low"]) < float(words["value"]) < float(words["high"])
     assert (words["n"], words["metric"]) == ("140", "wms") and words["signature"].startswith("wms|")
@@ -55,6 +55,6 @@ def test_pairs_ranked_right_counts_ties_as_half_and_stays_inside_documents(scrip
 def test_the_committed_page_shows_every_table_of_the_committed_figures(scripts):
     pages, tables = scripts("pages"), scripts("tables")
     page = (FOLDER / "RESULTS.md").read_text(encoding="utf-8")
-    results = pages.read_results(FOLDER)
+    results = pages.read_rows(FOLDER)
     for table in tables.TABLES.values():
         assert "\n".join(pages.render_table(table, results)) in page
