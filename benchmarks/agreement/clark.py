@@ -153,8 +153,8 @@ _TEXTS = {  # title, heading, note
         "Table 3: two examples",
         "sample, metric | score | paper | above",
         "The paper's definitions and vectors; ROUGE-L × 100, the others × 1000. The last column is the share of the "
-        "2,085 summaries that score lower. The vectors are cut to 33,860 words, which costs sample 2 most: unknown "
-        "words are placed at the origin.",
+        "2,085 summaries that score lower. The vectors are cut to 33,860 words, and unknown words are placed at the "
+        "origin: in sample 2 these are lollies, Clegg, Choc, emblazoned, honeycomb and Miliband.",
     ),
     "clark-table-7": (
         "Table 7: the judged summaries",
