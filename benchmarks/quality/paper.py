@@ -119,7 +119,9 @@ def sizes(only: str) -> None:
         rest = [pair for pair in documents("news", 2 * DOCUMENTS) if pair.document not in tested]
         folder = WORK / "models" / "".join(c if c.isalnum() else "-" for c in f"size-{design}-{count}")
         chosen = [rest[place] for place in np.random.default_rng(0).permutation(len(rest))[:count]]
-        model = train(chosen, folder, TrainingOptions(**DESIGNS[design], negatives="cross"))
+        is_trained = (folder / "config.json").is_file()
+        options = TrainingOptions(**DESIGNS[design], negatives="cross")
+        model = load_model(folder) if is_trained else train(chosen, folder, options)
         save("training sizes", {row: {"documents": count, "accuracy": accuracy(model, "news")}})
 
 

@@ -77,9 +77,10 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.txt"], "expected at least two different files of systems' texts, but got 1"),
+        (["good.txt"], "expected at least two files of systems' texts, all different, but got good.txt"),
+        (["good.txt", "bad.txt", "./bad.txt"], "all different, but got good.txt bad.txt ./bad.txt"),
         (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 20 and short.txt has 1"),
-        (["good.txt", "bad.txt", "--metric", "wmd"], "expected one of wms, sms, "),
+        (["good.txt", "bad.txt", "--metric", "chr"], "rouge, bleu, chrf, but got 'chr' (did you mean 'chrf'?)"),
         (["good.txt", "bad.txt", "--sources", "refs.txt"], "expected --references FILE"),
         (["good.txt", "bad.txt", "-r", "refs.txt", "-o", "./bad.txt"], "--output: expected another file"),
         (["good.txt", "long.txt", "-r", "refs.txt", "--metric", LIMITED], "predictions: long.txt: line 3: "),
