@@ -179,27 +179,48 @@ _ZHAO_6 = Table(
     "has 12 layers; all-mpnet-base-v2 also has 12, all-MiniLM-L6-v2 has 6.",
 )
 
-# --- Zhao et al. 2019, Table 3: BAGEL --------------------------------------------------------------------------------
+# --- Zhao et al. 2019, Table 3: BAGEL and SFHOTEL -------------------------------------------------------------------
 
-_BAGEL_COLUMNS = "informativeness naturalness quality"
-_ZHAO_3 = Table(
-    name="zhao-table-3",
-    title="Zhao et al. 2019, Table 3: BAGEL, utterances of dialogue systems",
-    data="bagel",
-    humans=tuple(_BAGEL_COLUMNS.split()),
-    coefficient="spearman",
-    rows=(
-        Row(BLEU, "BLEU-2", paper(_BAGEL_COLUMNS, ".211 .152 .115")),
-        Row(GREEDY, "BERTScore-F1", paper(_BAGEL_COLUMNS, ".267 .210 .178")),
-        Row(_SENTENCE_STATIC, "SMD + W2V", paper(_BAGEL_COLUMNS, ".024 .074 .078")),
-        Row(_SENTENCE, "SMD + BERT + PMeans", paper(_BAGEL_COLUMNS, ".290 .163 .121")),
-        Row(_STATIC, "WMD-1 + W2V", paper(_BAGEL_COLUMNS, ".222 .079 .123")),
-        Row(_UNIGRAM, "WMD-1 + BERT + PMeans", paper(_BAGEL_COLUMNS, ".298 .212 .163")),
-        Row(MOVERSCORE),
-        Row(call("MoverScore, bigrams", "moverscore", n_gram=2)),
-        *map(Row, (_MPNET, HUNGARIAN, EMD, WMS, SMS, SWMS, ROUGE, CHRF, *AS_PRINTED)),
-    ),
-    note="Spearman over all 404 utterances.",
+
+def _dialogue(name: str, title: str, data: str, columns: str, numbers: tuple[str, ...], note: str) -> Table:
+    stand_for = (
+        (BLEU, "BLEU-2"),
+        (GREEDY, "BERTScore-F1"),
+        (_SENTENCE_STATIC, "SMD + W2V"),
+        (_SENTENCE, "SMD + BERT + PMeans"),
+        (_STATIC, "WMD-1 + W2V"),
+        (_UNIGRAM, "WMD-1 + BERT + PMeans"),
+    )
+    bigrams = call("MoverScore, bigrams", "moverscore", n_gram=2)
+    others = (MOVERSCORE, bigrams, _MPNET, HUNGARIAN, EMD, WMS, SMS, SWMS, ROUGE, CHRF, *AS_PRINTED)
+    rows = (Row(*one, paper(columns, three)) for one, three in zip(stand_for, numbers, strict=True))
+    return Table(
+        name=name,
+        title=f"Zhao et al. 2019, Table 3: {title}",
+        data=data,
+        humans=tuple(columns.split()),
+        coefficient="spearman",
+        rows=(*rows, *map(Row, others)),
+        note=note,
+    )
+
+
+_BAGEL = _dialogue(
+    "zhao-table-3",
+    "BAGEL, utterances of dialogue systems",
+    "bagel",
+    "informativeness naturalness quality",
+    (".211 .152 .115", ".267 .210 .178", ".024 .074 .078", ".290 .163 .121", ".222 .079 .123", ".298 .212 .163"),
+    "Spearman over all 404 utterances.",
+)
+_SFHOTEL = _dialogue(
+    "zhao-table-3-sfhotel",
+    "SFHOTEL, utterances of dialogue systems",
+    "sfhot",
+    "informativeness naturalness overall",
+    (".097 .174 .071", ".163 .193 .118", ".022 .025 .011", ".192 .223 .134", ".074 .095 .021", ".203 .261 .182"),
+    "Spearman over 875 utterances in a copy of UniEval's data, with one reference each; the paper has several. Its "
+    "third judgement is that of quality.",
 )
 
-PAPER_TABLES = (_CLARK, _ZHAO_1, _ZHAO_3, _ZHAO_5, _ZHAO_6)
+PAPER_TABLES = (_CLARK, _ZHAO_1, _BAGEL, _SFHOTEL, _ZHAO_5, _ZHAO_6)
