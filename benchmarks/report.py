@@ -44,7 +44,7 @@ FIGURE = re.compile(
 )
 #: What measures the figures of a table again: suite/table → command; {} is the table.
 COMMANDS = {
-    r"agreement/clark-table-1$": "agreement/run.py --passage --tables qags",
+    r"agreement/clark-table-[137]$": "agreement/run.py --passage --tables qags",
     r"agreement/": "agreement/run.py --tables {}",
     r"mbr/": "mbr/mbr.py measure SAMPLES",
     r"quality/made-up": "quality/made_up.py 40",

@@ -77,7 +77,8 @@ def mbr(
         text that was sampled twice counts once.
     prefilter : str
         A cheaper metric, such as `"wms"`, that keeps the best `keep` samples of a prompt. Only these are encoded and
-        compared by `metric`: with the `references`, or if there are none with each other.
+        compared by `metric`: with the `references`, or if there are none with each other. Its own options stand in
+        brackets; `options` are those of `metric` alone.
 
     >>> samples = [["Snow melts in spring.", "In spring, snow melts.", "Shares fell on Monday."]]
     >>> [choice] = mbr("wms", samples)
@@ -152,15 +153,20 @@ def _prompts(samples: object, references: object, weights: Numbers | None, log_p
         raise InputError("mbr: log_probs: expected weights or log_probs, but got both")
     name, numbers = ("weights", weights) if log_probs is None else ("log_probs", log_probs)
     for argument, rows in (("references", compared), (name, numbers)):
-        if rows is not None and len(rows) != len(groups):
-            raise InputError(f"mbr: {argument}: expected one list per prompt ({len(groups)}), but got {len(rows)}")
+        if rows is not None and (not hasattr(rows, "__len__") or len(rows) != len(groups)):
+            count = len(rows) if hasattr(rows, "__len__") else repr(rows)
+            raise InputError(f"mbr: {argument}: expected one list per prompt ({len(groups)}), but got {count}")
     prompts = []
     for row, (texts, others) in enumerate(zip(groups, compared, strict=True)):
-        masses = np.ones(len(others)) if numbers is None else np.asarray(numbers[row], dtype=np.float64)
+        given = [1.0] * len(others) if numbers is None else numbers[row]
+        try:
+            masses = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):  # no numbers, or lists of different lengths
+            masses = np.zeros(0)
         is_mass = log_probs is not None or (bool((masses >= 0).all()) and masses.sum() > 0)
         if masses.shape != (len(others),) or not np.isfinite(masses).all() or not is_mass:
             expected = f"{len(others)} finite numbers" + " of at least 0, not all 0" * (log_probs is None)
-            raise InputError(f"mbr: {name}[{row}]: expected {expected}, but got {numbers and numbers[row]!r:.60}")
+            raise InputError(f"mbr: {name}[{row}]: expected {expected}, but got {given!r:.60}")
         if log_probs is not None:
             seen = [text in others[:place] for place, text in enumerate(others)]
             masses = np.where(seen, 0.0, np.exp(masses - masses.max()))

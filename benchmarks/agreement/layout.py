@@ -9,6 +9,7 @@ from movers.agreement.coefficients import Coefficient, Level
 from movers.agreement.scoring import MetricCall
 
 MINILM, MPNET = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
+GLOVE = "data/vectors/glove.840B.300d-33860.txt"  # of `make data`, from the folder of the checkout
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ from movers.agreement.table import short
 from movers.io import align_table, write_file
 
 from common import read_rows, version_note  # isort: skip
+from clark import CLARK_TABLES, render  # isort: skip
 from layout import Table, written  # isort: skip
 
 Figure = dict[str, str]  # a line of results.csv
-
-# Clark et al. 2019, Table 1: the changes in per cent by word order and by repetition.
-CLARK_1 = {"ROUGE-L": (-20, -11), "WMS": (0, -1), "SMS": (0, -11), "S+WMS": (0, -5)}
 
 
 def figures_of(results: Iterable[Figure], table: str) -> dict[str, dict[str, Figure]]:
@@ -79,28 +77,6 @@ def _p_value(columns: Mapping[str, Figure], column: str) -> float | None:
     return float(columns[column]["value"]) if column in columns else None
 
 
-def render_passage(results: Iterable[Figure]) -> list[str]:
-    """Markdown of Clark et al., Table 1."""
-    body = []
-    for row, columns in figures_of(results, "clark-table-1").items():
-        first, *others = (float(columns[column]["value"]) for column in ("score", "word order", "repetition"))
-        line = [row, f"{first:.4g}"]
-        for score, change in zip(others, CLARK_1[row.partition(", ")[0]], strict=True):
-            line += [f"{score:.4g} ({100 * (score / first - 1):+.0f} %)", f"{change:+d} %"]
-        body.append(line)
-    heading = ["metric, summary", "score", "word order", "paper", "repetition", "paper"]
-    return [
-        "## Clark et al. 2019, Table 1: word order and repetition",
-        "",
-        "One passage with two summaries, each altered as in the paper; the texts are our own (`run.py`), similar to "
-        "the paper's. Summary 1 repeats a phrase whose words are in the passage, summary 2 one whose words are not: "
-        "the cost of repetition depends on what is repeated.",
-        "",
-        *align_table(heading, body, range(1, len(heading)), markdown=True),
-        "",
-    ]
-
-
 def write_page(folder: Path, tables: Mapping[str, Table]) -> Path:
     """Write ``RESULTS.md`` from ``results.csv`` and the pictures in ``figures/``."""
     results = read_rows(folder)
@@ -110,13 +86,15 @@ def write_page(folder: Path, tables: Mapping[str, Table]) -> Path:
         "Written by `benchmarks/agreement/run.py` from `results.csv`, which has the signature and version of a row.",
         "",
         "Every table shows the paper's numbers beside ours. Encoders differ (see the notes), so compare the order of",
-        "the rows and the differences between them, not the absolute values.",
+        "the rows and the differences between them, not the absolute values. Rows “as printed” have `preset=paper`,",
+        "the paper's definition to the letter; the correlation of a distance is shown with its sign turned.",
         "",
-        *(render_passage(results) if any(figure["table"] == "clark-table-1" for figure in results) else []),
+        *render({name: figures_of(results, name) for name in CLARK_TABLES}),
         *(line for table in tables.values() for line in render_table(table, results)),
     ]
     pictures = [f"![{path.stem}](figures/{path.name})" for path in sorted((folder / "figures").glob("*.png"))]
     if pictures:
-        lines += ["## Figures", "", "Zhao et al. 2019, Figs. 2 and 3, drawn by `figures.py`.", "", *pictures]
+        named = "Clark et al. 2019, Fig. 3, and Zhao et al. 2019, Figs. 2 and 3, drawn by `figures.py`."
+        lines += ["## Figures", "", named, "", *pictures]
     write_file(folder / "RESULTS.md", "\n".join(lines).rstrip("\n") + "\n")
     return folder / "RESULTS.md"

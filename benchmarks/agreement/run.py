@@ -18,31 +18,36 @@ from typing import Any
 
 import numpy as np
 
-import movers
 from movers.agreement import agreement_table
 from movers.agreement.coefficients import Scores, stack
 from movers.agreement.judged import JudgedSet, read_judged
-from movers.agreement.lexical import rouge
 from movers.agreement.scoring import MetricCall, Scored, score_judged
 from movers.version import VERSION
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))  # what all benchmarks share
 
+from clark import score_passage, score_set  # noqa: E402
 from common import add_rows, read_rows  # noqa: E402
 from layout import Row, Table, written  # noqa: E402
 from pages import Figure, figures_of, write_page  # noqa: E402
 from tables import TABLES  # noqa: E402
 
 
+def scores_of(metric: MetricCall, scored: Mapping[str, Scored]) -> list[float | None]:
+    """The scores of a row, or its distances with their sign turned, so that more is better."""
+    scores = scored[written(metric)].scores
+    return [score if score is None else -score for score in scores] if metric.output == "distances" else scores
+
+
 def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Scored], data: str) -> list[dict[str, Any]]:
     """One line of a table: a figure for every column, and the p-values of its tests."""
-    label, column_scores = row.call.label, scored[written(row.call)]
+    label, scores = row.call.label, scores_of(row.call, scored)
     humans = {name: texts.human(name) for name in table.humans}
     numbers: dict[str, dict[str, Any]] = {}
     labels = None if table.level == "segment" else texts.labels("doc" if table.level == "summary" else "system")
     for line in agreement_table(
-        {label: column_scores.scores},
+        {label: scores},
         humans,
         level=table.level,
         labels=labels,
@@ -53,7 +58,7 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
             value, low, high = (line[table.coefficient + suffix] for suffix in ("", "_low", "_high"))
             numbers[column] = {"value": value, "low": low, "high": high, "n": line["texts"]}
             if table.ranked:
-                numbers[column] = pairs_ranked_right(column_scores.scores, humans[line["human"]], labels or [])
+                numbers[column] = pairs_ranked_right(scores, humans[line["human"]], labels or [])
     for column, groups in table.means.items():
         values = [numbers[name]["value"] for name in groups]
         mean = None if None in values else sum(values) / len(values)
@@ -61,18 +66,19 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
     for kind, other in (("better than", table.baseline), ("differs from", row.differs_from)):
         if other is None or other == label:
             continue
-        other_scores = scored[written(next(each.call for each in table.rows if each.call.label == other))].scores
+        other_scores = scores_of(next(each.call for each in table.rows if each.call.label == other), scored)
         human = {table.humans[0]: humans[table.humans[0]]}
-        both = {label: column_scores.scores, other: other_scores}
+        both = {label: scores, other: other_scores}
         test, compared = agreement_table(both, human, tested=table.coefficient, n_resamples=1)
         for p in test["williams_p"].values():
             if kind == "better than":  # one-sided, as for an improvement
                 p = p / 2 if test[table.coefficient] > compared[table.coefficient] else 1 - p / 2
             numbers[f"{kind} {other}"] = {"value": p, "n": min(test["n"], compared["n"])}
-    signature = column_scores.signature
-    if len(column_scores.signatures) > 1:  # IDF tables for each group; signatures differ in nothing else
-        signature = " ".join(dict.fromkeys(re.sub(r"idf:[^|]*", "idf:groups", one) for one in column_scores.signatures))
+    signatures = scored[written(row.call)].signatures
+    if len(signatures) > 1:  # IDF tables for each group; signatures differ in nothing else
+        signatures = dict.fromkeys(re.sub(r"idf:[^|]*", "idf:groups", one) for one in signatures)
     same = {"table": table.name, "row": label, "metric": written(row.call), "data": data}
+    signature = " ".join(signatures)
     return [{**same, "column": column, **number, "signature": signature} for column, number in numbers.items()]
 
 
@@ -101,11 +107,15 @@ def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Coll
     data = f"{tables[0].data}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
     texts = read_judged(path, where=tables[0].where)
     results = read_rows(out)
+    models = {str(row.call.options.get("model", "")) for table in tables for row in table.rows}
+    missing = {model for model in models if model.endswith(".txt") and not Path(model).exists()}
+    for model in missing:
+        print(f"{model} is missing (`make data` downloads it): its rows are left as they are", file=sys.stderr)
     todo = [
         (table, row)
         for table in tables
         for row in table.rows
-        if row.call.options.get("model") not in skip_models
+        if row.call.options.get("model") not in {*skip_models, *missing}
         and not is_done(figures_of(results, table.name).get(row.call.label, {}), table, row, data)
     ]
     print(f"{', '.join(table.name for table in tables)}: {len(todo)} rows to do", file=sys.stderr, flush=True)
@@ -128,37 +138,6 @@ def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Coll
                 add_rows(out, figures(texts, table, row, scored, data))
 
 
-# Clark et al. 2019, Table 1, on a news passage of our own with two summaries, each altered as in the paper: clauses are
-# rearranged, and some phrases repeated. The two differ in one repeated phrase, whose words are in the passage
-# ("moved away") or are not ("in dry regions").
-REFERENCE = (
-    "A retired ferry captain has found an unusual use for the fog that covers his harbour town most of the year . "
-    "For $ 12 , he will mail you a sealed jar of it , collected at dawn from the end of the pier . So far he has sold "
-    "over 300 jars , mostly to people who grew up on the coast and moved away ."
-)
-ALTERED = {  # {0} is the phrase that differs, {1} its repeated end
-    "score": "a former captain in a coastal town is selling fog online to {0} . for $ 12 , he will mail a sealed jar "
-    "of fog from the pier .",
-    "word order": "in a coastal town , a former captain is selling fog online to {0} . he will mail a sealed jar of "
-    "fog from the pier for $ 12 .",
-    "repetition": "a former captain in a coastal town is selling fog is selling fog online to {0} {1} . for $ 12 , he "
-    "will mail he will mail a sealed jar a sealed jar of fog from the pier from a pier .",
-}
-PHRASES = (("people who moved away", "who moved away"), ("collectors in dry regions", "in dry regions"))
-
-
-def score_passage(out: Path) -> None:
-    metrics: dict[str, Any] = {"ROUGE-L": rouge, "WMS": movers.wms, "SMS": movers.sms, "S+WMS": movers.swms}
-    for summary, phrase in enumerate(PHRASES, start=1):
-        texts = [form.format(*phrase) for form in ALTERED.values()]
-        for name, metric in metrics.items():
-            result = metric(texts, [REFERENCE] * len(texts))
-            same = {"table": "clark-table-1", "row": f"{name}, {summary}", "n": 1, "metric": name}
-            same["signature"] = result["signature"]
-            scores = zip(ALTERED, result["scores"], strict=True)
-            add_rows(out, [{**same, "column": column, "value": score} for column, score in scores])
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Rebuild the papers' tables of agreement with people.")
     parser.add_argument(
@@ -170,7 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", default=",".join(TABLES), help="names separated by commas (default: all)")
     parser.add_argument("--out", type=Path, default=HERE, help="where results.csv and RESULTS.md are written")
     parser.add_argument("--skip-models", default="", help="leave rows out whose options name one of these models")
-    parser.add_argument("--passage", action="store_true", help="score the passage of Clark et al., Table 1, too")
+    parser.add_argument("--passage", action="store_true", help="Tables 1, 3 and 7 of Clark et al., too")
     arguments = parser.parse_args(argv)
     folder = arguments.data / "human" if (arguments.data / "human").is_dir() else arguments.data
     names, skip_models = (
@@ -189,7 +168,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             run_tables(tables, path, arguments.out, skip_models)
     if arguments.passage:
-        score_passage(arguments.out)
+        add_rows(arguments.out, score_passage())
+        path = folder / "chaganty18_cnndm.jsonl.gz"
+        add_rows(arguments.out, score_set(path) if path.exists() else [])
     print(write_page(arguments.out, TABLES))
     return 0
 

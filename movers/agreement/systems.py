@@ -48,6 +48,8 @@ def compare_systems(
     check_positive("agreement", "n_exchanges", n_exchanges, none_allowed=False)
     scores, names = coefficients.stack(systems), list(systems)
     n = scores.shape[1]
+    if not n or np.isnan(scores).any():
+        raise InputError("compare: expected at least one text, and a score of every system for each text")
     means = scores.mean(axis=1)
     first, second = np.array(pairs).T
     differences = scores[first] - scores[second]  # (pairs, texts)

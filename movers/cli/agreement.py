@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,8 +127,9 @@ def compare(arguments: argparse.Namespace) -> None:
         check_output(arguments.plot, (".png", ".svg", ".pdf"))
     metrics = common.choose_metrics(arguments.metrics, common.options_of(arguments), lexical=True)
     systems = arguments.systems
-    if len(set(systems)) < max(2, len(systems)):
-        raise InputError(f"compare: expected at least two different files of systems' texts, but got {len(systems)}")
+    if len(systems) < 2 or len(set(map(os.path.realpath, systems))) < len(systems):
+        got = " ".join(systems)
+        raise InputError(f"compare: expected at least two files of systems' texts, all different, but got {got}")
     files = {"predictions": systems}
     files |= {needed: getattr(arguments, needed) for needed in (compared_with(name) for name, _ in metrics.values())}
     inputs = common.InputFiles(arguments, files)

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from movers.errors import InputError, RowError
+from movers.inputs import did_you_mean
 from movers.io import Table, Texts, is_stream, printable
 from movers.registry import METRICS, parse_metric, parse_options, split_metrics
 
@@ -64,6 +65,10 @@ def choose_metrics(
                 raise InputError(f"{name} is for comparison: use it in `movers correlate` or `movers compare`")
             metrics[label] = name, parse_options(split_metrics(inner.removesuffix("]")))
         else:
+            if lexical and name not in METRICS:
+                names = *METRICS, *LEXICAL
+                hint = did_you_mean(name, names)
+                raise InputError(f"metric: expected one of {', '.join(names)}, but got {name!r}{hint}")
             spec, options = parse_metric(label)
             metrics[label] = spec.name, {**shared, **options}
             spec.parse(metrics[label][1])

@@ -6,7 +6,7 @@ import argparse
 import io
 
 from movers.cli.common import METRIC_HELP, Subparsers, add_options, check_other_file, options_of, say
-from movers.errors import RowError
+from movers.errors import InputError, RowError
 from movers.io import Texts, check_output, suffix_of, write_file
 
 
@@ -40,6 +40,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.references is not None:
         files["others"] = Texts(arguments.references, "references", arguments.reference_column)
     texts = {name: list(file) for name, file in files.items()}
+    for name, file in files.items():
+        if not texts[name]:
+            raise InputError(f"{file.table.path}: expected at least one row, but got none")
     options = options_of(arguments) | ({"progress": False} if arguments.quiet else {})
     import numpy as np
 

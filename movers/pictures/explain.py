@@ -225,6 +225,9 @@ class Explanation:
         shown = [f"{shorten(first, 32)} → {shorten(second, 32)} ({cost})" for first, second, cost in ends]
         dropped = [unit.text for units in panel.dropped for unit in units if unit.reason == "stop word"]
         shown += [f"not compared: {shorten(' '.join(dropped), 48)}"] if dropped else []
+        facts = dict.fromkeys(unit.text for unit in panel.left if unit.kind == "fact")
+        shown += [f"not in the document: {shorten(' '.join(facts), 48)}"] if facts else []
+        shown += [] if panel.flows else [self.pictures[0].remark]
         return printable(f"{self.metric} {digits(self.score)}: {', '.join(shown)}", "")
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import platform
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from movers.quality.heads import Head, Network
 
 _COMMAND = "train quality"
+_WORK = "work"  # folder of checkpoints, removed in the end
+_FEWEST = 20  # documents, so that each side has two for a cross pair
 _INTERVAL, _VALIDATED = 0.1, 256  # share of a run's steps between validations, and samples that each of them reads
 
 
@@ -119,8 +122,8 @@ def train(
 
     given = options or TrainingOptions()
     options = TrainingOptions.parse(_COMMAND, {item.name: getattr(given, item.name) for item in fields(given)})
-    if len(pairs) < 10:
-        raise InputError(f"{_COMMAND}: data: expected at least 10 documents, but got {len(pairs)}")
+    if len(pairs) < _FEWEST:
+        raise InputError(f"{_COMMAND}: data: expected at least {_FEWEST} documents, but got {len(pairs)}")
     output, digest = Path(output), hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
     sides = make_sides(pairs, options)
     work = _claim(output, {**asdict(options), "data": digest, "version": VERSION})
@@ -165,13 +168,15 @@ def train(
         "options": asdict(options), "curve": curve, "test": evaluate_samples(scores, test),
         "environment": {"movers": VERSION, "python": platform.python_version(), **versions},
     }  # fmt: skip
-    return save_model(output, module, config, record)
+    saved = save_model(output, module, config, record)
+    shutil.rmtree(output / _WORK)
+    return saved
 
 
 def _claim(output: Path, run: Mapping[str, object]) -> Path:
     """The folder for Trainer's checkpoints of this run; an error if `output` has other files than such a folder."""
-    work = output / "work" / hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]
-    if output.exists() and not work.is_dir() and (not output.is_dir() or any(output.iterdir())):
+    work = output / _WORK / hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]
+    if output.exists() and not work.is_dir() and (not output.is_dir() or any(map(Path.is_file, output.rglob("*")))):
         expected = "a new or empty folder, or an interrupted run of the same data, options and version"
         raise InputError(f"{_COMMAND}: output: expected {expected}, but got {str(output)!r}")
     try:

@@ -203,7 +203,8 @@ class BertScore(TokenMetric):
         np.clip(similarity, -1.0, 1.0, out=similarity)  # a product of unit vectors exceeds 1 by rounding
         scores = greedy_scores if self.options.alignment == "greedy" else self.optimal_scores
         precision, recall, flow = scores(similarity, prediction.masses, reference.masses)
-        precision, recall = min(precision, 1.0), min(recall, 1.0)  # a weighted mean of ones exceeds 1 by rounding
+        # float32 vectors of equal texts miss 1 by rounding, and differently: without this they are not tied.
+        precision, recall = (1.0 if part > 1 - 1e-6 else part for part in (precision, recall))
         f1 = f1_of(precision, recall)
         moved = float((flow * (1.0 - similarity)).sum())
         aligned = self.options.return_alignment

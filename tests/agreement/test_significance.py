@@ -154,3 +154,6 @@ def test_systems_that_cannot_be_compared_are_named():
         agreement.compare_systems({"a": [1.0]})
     with pytest.raises(InputError, match=r"^agreement: b: expected one value per text \(2\), but got 1"):
         agreement.compare_systems({"a": [1.0, 2.0], "b": [1.0]})
+    for scores in ([], [None]):
+        with pytest.raises(InputError, match="^compare: expected at least one text, and a score of every system"):
+            agreement.compare_systems({"a": scores, "b": scores})

@@ -18,12 +18,12 @@ GRADED = Path(__file__).parents[1] / "data" / "graded.jsonl"
 
 @pytest.fixture
 def systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Twenty paraphrases, the same number of off-topic texts and their references, as files in the current folder."""
+    """Paraphrases, the same number of off-topic texts and their references, as files in the current folder."""
     rows = [json.loads(line) for line in GRADED.read_text(encoding="utf-8").splitlines()]
     texts = {
         "good": [row["candidate"] for row in rows if row["system"] == "paraphrase"],
         "bad": [row["candidate"] for row in rows if row["system"] == "off_topic"],
-        "refs": [row["references"][0] for row in rows if row["system"] == "same"],
+        "refs": [row["references"][0] for row in rows if row["system"] == "paraphrase"],
     }
     monkeypatch.chdir(tmp_path)
     for name, lines in texts.items():
@@ -38,7 +38,7 @@ def test_order_and_names_are_the_users_and_the_better_system_is_marked(run: Run,
     for order in (["bad.txt", "./good.txt"], ["./good.txt", "bad.txt"]):
         (row,) = json.loads(run("compare", *order, "-r", "refs.txt", "--metric", "sms", "--json")[1])
         assert [row["a"], row["b"]] == order
-        assert (row["metric"], row["n"], row["better"]) == ("sms", 20, "./good.txt")
+        assert (row["metric"], row["n"], row["better"]) == ("sms", len(systems["refs"]), "./good.txt")
         for side, name in zip("ab", order, strict=True):
             expected = movers.sms(systems[Path(name).stem], systems["refs"])
             assert row[f"mean_{side}"] == pytest.approx(expected["score"])
@@ -77,9 +77,10 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.txt"], "expected at least two different files of systems' texts, but got 1"),
-        (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 20 and short.txt has 1"),
-        (["good.txt", "bad.txt", "--metric", "wmd"], "expected one of wms, sms, "),
+        (["good.txt"], "expected at least two files of systems' texts, all different, but got good.txt"),
+        (["good.txt", "bad.txt", "./bad.txt"], "all different, but got good.txt bad.txt ./bad.txt"),
+        (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 45 and short.txt has 1"),
+        (["good.txt", "bad.txt", "--metric", "chr"], "rouge, bleu, chrf, but got 'chr' (did you mean 'chrf'?)"),
         (["good.txt", "bad.txt", "--sources", "refs.txt"], "expected --references FILE"),
         (["good.txt", "bad.txt", "-r", "refs.txt", "-o", "./bad.txt"], "--output: expected another file"),
         (["good.txt", "long.txt", "-r", "refs.txt", "--metric", LIMITED], "predictions: long.txt: line 3: "),

@@ -165,6 +165,15 @@ def test_at_most_ten_labels_do_not_overlap_and_lines_cells_and_words_agree_in_co
     assert words and all(tints[int(index)] == int(tint) for index, tint in words)
 
 
+def test_print_names_what_the_document_does_not_have_and_says_if_nothing_was_matched() -> None:
+    document = "Heavy rain fell on Monday. The river flooded the town."
+    ends = {"aspects": "not in the document: Leeds", "paper": "or the model scores whole texts."}
+    for model, end in ends.items():
+        name = f"reference_free_summary_quality[model={model}]"
+        printed = repr(movers.explain(name, "The river flooded Leeds.", source=document))
+        assert printed.endswith(end) and "\n" not in printed
+
+
 def test_print_shows_score_and_strongest_matches_in_one_line() -> None:
     explanation = explained("wms", "Snow\nmelts.", "Snow melts.")
     assert str(explanation) == "wms 1.000: snow → snow (0.000), melts → melts (0.000)"

@@ -57,7 +57,7 @@ def test_an_interrupted_run_continues(trained: Path, tmp_path: Path, monkeypatch
 
 def test_a_saved_model_is_a_folder_without_pickle(trained: Path) -> None:
     assert {path.name for path in trained.iterdir()} == {
-        "README.md", "config.json", "model.safetensors", "record.json", "work",
+        "README.md", "config.json", "model.safetensors", "record.json",
     }  # fmt: skip
     record = json.loads((trained / "record.json").read_text())
     assert record["data"]["documents"] == 30 and len(record["data"]["digest"]) == 64
@@ -112,6 +112,12 @@ def test_options_are_closed(options: dict[str, Any], message: str, tmp_path: Pat
         train(small_data(), tmp_path, TrainingOptions(**options))
 
 
+def test_a_run_that_never_began_does_not_claim_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="window: expected 16"):
+        train(small_data(), tmp_path / "model", TrainingOptions(window=9))
+    assert train(small_data(), tmp_path / "model", replace(QUICK, epochs=1)).name == "model"
+
+
 def test_a_handful_of_documents_is_too_few(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="data: expected at least 10 documents, but got 9"):
-        train(small_data()[:9], tmp_path)
+    with pytest.raises(InputError, match="data: expected at least 20 documents, but got 19"):
+        train(small_data()[:19], tmp_path)

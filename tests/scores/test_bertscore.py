@@ -133,6 +133,12 @@ def test_f1_is_the_harmonic_mean_and_0_where_there_is_none() -> None:
 
 
 @every_metric
+def test_equal_texts_are_tied(metric: Metric) -> None:
+    """At exactly 1, whatever float32 makes of their vectors, so that ranks do not depend on rounding."""
+    assert set(metric(PREDICTIONS, PREDICTIONS)["scores"]) == {1.0}
+
+
+@every_metric
 def test_alignments_reproduce_the_score(metric: Metric) -> None:
     result = metric(PREDICTIONS[:6], REFERENCES[:6], return_alignment=True)
     for row, (alignment,) in enumerate(result["alignments"]):

@@ -1,12 +1,15 @@
 """Mutation testing: how many small errors in the formulas do the tests detect?
 
-    python tools/qa/mutants.py [--limit 30] [--seed 13] [--only TEXT]
+    python tools/qa/mutants.py [--limit 100] [--seed 13] [--only TEXT] [--out tools/qa/mutants.csv]
 
 Functions of `movers/scores/`, `movers/weights.py` and `movers/transport.py` are broken by one small edit at a time:
 plus for minus, maximum for minimum, one axis for the other, a condition negated, a constant changed, two arguments
-swapped. For each edit the tests of the file are run on a copy of the package; an edit is caught if one of them fails.
-Error messages, warnings, annotations and default arguments are left alone. Some edits change nothing that a user could
-see (a cache size, a symmetric argument): look at the survivors.
+swapped. An edit is caught if a test fails. Error messages, warnings, annotations and default arguments are left alone.
+Some edits change nothing that a user could see (a cache size, a symmetric argument): look at the survivors.
+
+All tests run once to learn which of them call a function; an edit then meets these, the quickest first, and the others
+afterwards. Every run is a fork of a process that has imported the libraries already, on a copy of the
+package. Each result is appended to the file, and edits that stand there with the same source are not tried again.
 """
 
 from __future__ import annotations
@@ -14,18 +17,35 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import csv
+import hashlib
+import importlib
+import multiprocessing
 import os
 import random
+import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 900  # seconds; an edit that makes a loop endless is caught too
+SCOPE = ["movers/transport.py", "movers/weights.py", "movers/scores"]
+TESTS = [
+    *SCOPE,
+    *(f"tests/{name}" for name in ("test_transport.py", "test_weights.py", "scores", "test_properties.py")),
+]
+LIBRARIES = ("scipy.optimize", "scipy.spatial", "transformers", "torch", "hypothesis", "safetensors.torch", "evaluate")
+PROCESSOR_SECONDS = 300  # an edit that makes a loop endless is caught too
+SECONDS = 7200  # an edit that makes a thread wait is not counted: the machine may have had other work
+FORK = multiprocessing.get_context("fork")
+Tests = dict[str, tuple[float, set[str]]]  # test → its processor time and the functions that it calls
 Node = TypeVar("Node", bound=ast.AST)
 PAIRS = [
     (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitAnd, ast.BitOr), (ast.And, ast.Or), (ast.Lt, ast.LtE),
@@ -48,13 +68,6 @@ class Mutant(NamedTuple):
     edit: str
     node: int
     variant: int
-
-
-def tests_of(file: str) -> list[str]:
-    """Its doctests, the test module of the same name, and the tests of all scores."""
-    named = [ROOT / "tests" / Path(file).relative_to("movers").with_name(f"test_{Path(file).name}")]
-    others = [ROOT / "tests" / "scores", ROOT / "tests" / "test_properties.py"]
-    return [file, *(str(path.relative_to(ROOT)) for path in [*named, *others] if path.exists())]
 
 
 def edits(node: ast.AST) -> list[tuple[str, ast.AST]]:
@@ -152,43 +165,142 @@ def mutated(mutant: Mutant, source: str) -> str:
     return ast.unparse(ast.fix_missing_locations(Put().visit(tree)))
 
 
-def tests_pass(folder: Path, tests: list[str]) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow and not data", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+class Watch:
+    """A plugin of pytest: the first test that fails, each test's processor time, and the functions that it calls.
+
+    What a fixture calls counts for every test of the module, whose tests may share it.
+    """
+
+    def __init__(self, trace: bool) -> None:
+        self.failed, self.trace = "", trace
+        self.seconds: dict[str, float] = {}
+        self.called: dict[str, set[Any]] = {}
+        self.current: set[Any] = set()
+
+    def profile(self, frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            self.current.add(frame.f_code)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        self.current = self.called.setdefault(item.nodeid.partition("::")[0], set())
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        self.current, start = self.called.setdefault(item.nodeid, set()), time.process_time()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] = time.process_time() - start
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
+    def functions_of(self, test: str) -> set[str]:
+        """What a test calls, each as ``file:function``."""
+        codes = self.called[test] | self.called[test.partition("::")[0]]
+        names = ((os.path.relpath(code.co_filename), code.co_qualname.partition(".<locals>")[0]) for code in codes)
+        return {f"{file}:{name}" for file, name in names if file.startswith("movers")}
+
+    def run(self, tests: list[str]) -> int:
+        with open(os.devnull, "w") as nowhere:
+            for stream in (1, 2):
+                os.dup2(nowhere.fileno(), stream)
+        if self.trace:
+            threading.setprofile(self.profile)
+            sys.setprofile(self.profile)
+        return int(pytest.main(["-x", "-q", "-p", "no:xdist", "-m", "not slow and not data", *tests], plugins=[self]))
+
+
+def learn() -> Tests | str:
+    """All tests, or the one that fails without any edit."""
+    watch = Watch(trace=True)
+    if code := watch.run(TESTS):
+        return watch.failed or f"pytest's exit code {code}"
+    return {test: (watch.seconds[test], watch.functions_of(test)) for test in watch.seconds}
+
+
+def in_order(tests: Tests, function: str) -> list[str]:
+    """Tests that call the function first, then the quickest first."""
+    return sorted(tests, key=lambda test: (function not in tests[test][1], tests[test][0]))
+
+
+def first_failure(tests: list[str]) -> str:
+    """The first test that fails, or ``import`` if nothing can be imported; empty if all pass."""
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+    watch = Watch(trace=False)
+    return watch.run(tests) and (watch.failed or "import") or ""
+
+
+def in_a_fork(function: Callable[..., Any], *arguments: object) -> Any:
+    """What the function returns in a process of its own; ``crash`` if that ends before, ``wait`` if it does not end."""
+    receiver, sender = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=lambda: sender.send(function(*arguments)))
+    process.start()
+    sender.close()
     try:
-        run = subprocess.run(command, cwd=folder, env=environment, timeout=TIMEOUT, stdout=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        return False
-    return run.returncode == 0
+        return receiver.recv() if receiver.poll(SECONDS) else "wait"
+    except EOFError:
+        return "crash"
+    finally:
+        process.kill()
+        process.join()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=int, default=30, metavar="N", help="number of edits")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="number of edits")
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--only", default="", metavar="TEXT", help="edits whose file, function or edit contains this")
+    parser.add_argument("--out", type=Path, default=ROOT / "tools" / "qa" / "mutants.csv")
     arguments = parser.parse_args()
-    scores = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "movers" / "scores").glob("[!_]*.py"))
-    every = [mutant for file in ("movers/transport.py", "movers/weights.py", *scores) for mutant in mutants_of(file)]
+    out: Path = arguments.out.resolve()
+    files = [path for name in SCOPE for path in sorted((ROOT / name).glob("[!_]*.py")) or [ROOT / name]]
+    every = [mutant for path in files for mutant in mutants_of(str(path.relative_to(ROOT)))]
     chosen = [mutant for mutant in every if arguments.only in f"{mutant.file} {mutant.function} {mutant.edit}"]
-    chosen = random.Random(arguments.seed).sample(chosen, min(arguments.limit, len(chosen)))
+    random.Random(arguments.seed).shuffle(chosen)
+    results = {}
+    if out.exists():
+        with out.open(encoding="utf-8", newline="") as file:
+            results = {tuple(row[:6]): row for row in csv.reader(file)}
+    else:
+        out.write_text("file,source,function,line,node,edit,result,caught by,seconds\n", encoding="utf-8")
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    for library in LIBRARIES:
+        importlib.import_module(library)
     caught = 0
-    print("| file | function | line | edit | result |\n|---|---|--:|---|---|")
-    with tempfile.TemporaryDirectory(prefix="movers-mutants-") as name:
-        folder = Path(name)
-        for part in ("movers", "metrics", "tests", "tools"):
+    with tempfile.TemporaryDirectory(prefix="movers-mutants-") as temporary, out.open("a", encoding="utf-8") as file:
+        folder = Path(temporary)
+        for part in ("movers", "metrics", "tests", "tools", "docs"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
-        for mutant in chosen:
-            source = (folder / mutant.file).read_text(encoding="utf-8")
-            (folder / mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
-            survived = tests_pass(folder, tests_of(mutant.file))
-            (folder / mutant.file).write_text(source, encoding="utf-8")
-            caught += not survived
-            edit = mutant.edit.replace("|", "\\|")
-            result = "**survived**" if survived else "caught"
-            print(f"| {mutant.file} | {mutant.function} | {mutant.line} | `{edit}` | {result} |", flush=True)
-    print(f"\n{caught} of {len(chosen)} edits caught, of {len(every):,} possible ones; seed {arguments.seed}")
+        os.chdir(folder)
+        sys.path.insert(0, temporary)
+        os.environ |= {"PYTHONPATH": temporary, "PYTHONDONTWRITEBYTECODE": "1"}
+        sys.dont_write_bytecode = True
+        tests: Tests = {}
+        for number, mutant in enumerate(chosen[: arguments.limit], start=1):
+            source = Path(mutant.file).read_text(encoding="utf-8")
+            place = (mutant.file, hashlib.sha256(source.encode()).hexdigest()[:8], mutant.function, str(mutant.line))
+            key = (*place, f"{mutant.node}.{mutant.variant}", mutant.edit)
+            if key not in results:
+                tests = tests or in_a_fork(learn)
+                if not isinstance(tests, dict):
+                    raise SystemExit(f"without any edit: {tests}")
+                Path(mutant.file).write_text(mutated(mutant, source), encoding="utf-8")
+                start = time.monotonic()
+                failed = in_a_fork(first_failure, in_order(tests, f"{mutant.file}:{mutant.function}"))
+                Path(mutant.file).write_text(source, encoding="utf-8")
+                result = "survived" if not failed else "undecided" if failed == "wait" else "caught"
+                row = [*key, result, failed, f"{time.monotonic() - start:.0f}"]
+                csv.writer(file, lineterminator="\n").writerow(row)
+                file.flush()
+                results[key] = row
+                print(f"{number}: {' '.join(row)}", flush=True)
+            caught += results[key][6] == "caught"
+    print(f"{caught} of {number} edits caught, of {len(every):,} possible ones; seed {arguments.seed}")
     return 0
 
 
