@@ -27,7 +27,14 @@ from movers.version import VERSION
 #: Columns of every results.csv, in this order; `version` is that of movers when the figure was measured.
 FIELDS = ("table", "row", "seed", "column", "value", "low", "high", "n", "metric", "data", "signature", "version")
 #: Figures that are valid although another version measured them: (suite, start of the table's name) → why.
-OTHER_VERSIONS: dict[tuple[str, str], str] = {}
+OTHER_VERSIONS: dict[tuple[str, str], str] = {
+    ("rewards", "amr_to_text"): "hours of training, not repeated. BLEU and the alignments of embeddings, which are the "
+    "rewards, compute as before; the table on texts has the scores of that version.",
+    ("rewards", "summarization"): "hours of training, not repeated. Its rewards were the WMS, SMS and S+WMS of that "
+    "version, in which stop words have no mass.",
+    ("rewards", "grpo"): "training not repeated. Its reward was the `sms` of that version, in which stop words have no "
+    "mass.",
+}
 Rows = dict[str, dict[str, str]]
 
 
