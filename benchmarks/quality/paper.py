@@ -104,8 +104,10 @@ def domains(only: str) -> None:
     """Accuracy on cross pairs of models trained on one domain and tested on the test side of each (Table 3)."""
     names = {f"{design}, trained on {domain}": (design, domain) for design in FULLY_CONNECTED for domain in DOMAINS}
     for row in missing("other domains", list(names), only):
-        model = trained(*names[row], "cross")
-        save("other domains", {row: {"documents": DOCUMENTS} | {one: accuracy(model, one) for one in DOMAINS}})
+        design, domain = names[row]
+        model = trained(design, domain, "cross")
+        accuracies = {one: accuracy(model, one) for one in DOMAINS}
+        save("other domains", {row: {"documents": len(documents(domain)), **accuracies}})
 
 
 def sizes(only: str) -> None:
