@@ -96,7 +96,9 @@ def test_the_recipe_for_other_languages_works_without_a_warning(tmp_path: Path) 
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["wmt17_seg_da_to_en", "webnlg2020_en", "summeval", "bagel", "chaganty18_cnndm", "stsb"])
+@pytest.mark.parametrize(
+    "name", ["wmt17_seg_da_to_en", "webnlg2020_en", "summeval", "bagel", "chaganty18_cnndm", "stsb"]
+)
 def test_no_judged_english_text_is_warned_of(name: str, judged: Callable[[str], list[dict[str, Any]]]) -> None:
     texts = [row["candidate"] for row in judged(name)[:1200]]
     encoder = movers.load_encoder("wordllama")
