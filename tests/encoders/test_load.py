@@ -195,6 +195,7 @@ def test_pickled_code_in_place_of_weights_is_not_run(model_folder: Path, tmp_pat
 
     (model_folder / "model.safetensors").unlink()
     torch.save({"weights": Touch()}, model_folder / "pytorch_model.bin")
-    with pytest.raises(InputError, match="expected weights, but got code, which is not run"):
+    # By transformers 5; by 4; and by 4 with torch before 2.6, where pickles are refused.
+    with pytest.raises(InputError, match="but got code, which is not run|Unable to load weights|vulnerability"):
         load_encoder(model_folder, device="cpu")
     assert not (tmp_path / "ran").exists()

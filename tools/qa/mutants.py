@@ -22,13 +22,13 @@ import hashlib
 import importlib
 import multiprocessing
 import os
-import random
 import resource
 import shutil
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -222,6 +222,10 @@ def learn() -> Tests | str:
     return {test: (watch.seconds[test], watch.functions_of(test)) for test in watch.seconds}
 
 
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def in_order(tests: Tests, function: str) -> list[str]:
     """Tests that call the function first, then the quickest first."""
     return sorted(tests, key=lambda test: (function not in tests[test][1], tests[test][0]))
@@ -260,7 +264,13 @@ def main() -> int:
     files = [path for name in SCOPE for path in sorted((ROOT / name).glob("[!_]*.py")) or [ROOT / name]]
     every = [mutant for path in files for mutant in mutants_of(str(path.relative_to(ROOT)))]
     chosen = [mutant for mutant in every if arguments.only in f"{mutant.file} {mutant.function} {mutant.edit}"]
-    random.Random(arguments.seed).shuffle(chosen)
+    equal: Counter[tuple[str, ...]] = Counter()
+    order = {}  # of digests, so that a sample hardly changes when a line of the source does
+    for mutant in chosen:
+        name = mutant.file, mutant.function, mutant.edit
+        equal[name] += 1
+        order[mutant] = digest(f"{arguments.seed} {name} {equal[name]}")
+    chosen.sort(key=order.__getitem__)
     results = {}
     if out.exists():
         with out.open(encoding="utf-8", newline="") as file:
@@ -283,7 +293,7 @@ def main() -> int:
         tests: Tests = {}
         for number, mutant in enumerate(chosen[: arguments.limit], start=1):
             source = Path(mutant.file).read_text(encoding="utf-8")
-            place = (mutant.file, hashlib.sha256(source.encode()).hexdigest()[:8], mutant.function, str(mutant.line))
+            place = (mutant.file, digest(source), mutant.function, str(mutant.line))
             key = (*place, f"{mutant.node}.{mutant.variant}", mutant.edit)
             if key not in results:
                 tests = tests or in_a_fork(learn)
