@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 from movers.quality import aspects
 from movers.quality.aspects import measure_aspects
-from movers.quality.facts import _WORD, stem
+from movers.quality.facts import WORD, stem
 
 Values = NDArray[np.float64]
 RANKED, FREE = "ranked pairs", "QAGS-XSum"
@@ -81,7 +81,7 @@ def measure(one: JudgedSet, texts: Mapping[str, Any]) -> dict[str, Values]:
     for row in one.rows:
         document, summary = texts[row["source"]], texts[row["candidate"]]
         found = measure_aspects(document, summary)
-        words = [[stem(word) for word in _WORD.findall(row[side])] for side in ("source", "candidate")]
+        words = [[stem(word) for word in WORD.findall(row[side])] for side in ("source", "candidate")]
         rows.append(
             {
                 "score": found.score,

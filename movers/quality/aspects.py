@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.quality.facts import repeated_share, unknown_facts
+from movers.quality.facts import WORD, unknown_facts
 from movers.quality.units import TextVectors
+from movers.texts import repeated_share
 
 Floats = NDArray[np.floating]
 #: In the order in which results have them.
@@ -98,7 +99,7 @@ def measure_aspects(document: TextVectors, summary: TextVectors) -> Aspects:
     return Aspects(
         float(sentences @ sizes / max(1, sizes.sum())),
         (document.words.covered_by(summary.words) + said) / 2,
-        1 - repeated_share(" ".join(summary.units)),
+        1 - repeated_share(WORD.findall(" ".join(summary.units).lower())),
         sentences,
         unknown,
         cosines,

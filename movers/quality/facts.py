@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 from movers.texts import stop_words
 
 # Han, kana and Thai are written without spaces: every character counts as a word.
-_WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SUFFIXES = ("ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ions", "ing", "ies", "ied", "ers", "est",
              "ion", "er", "ed", "es", "ly", "s", "e", "y")  # fmt: skip
 _DOUBLED = ("ing", "ed", "er", "ers", "est")  # a consonant is doubled before these: stopped
@@ -56,7 +55,7 @@ def read_words(sentence: str) -> list[Word]:
     """The words of a sentence that carry meaning. A capital marks a name, but for the first word."""
     found: list[Word] = []
     stops = stop_words("english")
-    for place, text in enumerate(_WORD.findall(sentence.replace(" n't", "n't"))):
+    for place, text in enumerate(WORD.findall(sentence.replace(" n't", "n't"))):
         lower = text.lower().replace("’", "'")
         if text[0].isdigit():
             found.append(Word(text, re.sub(r"\D", "", text).lstrip("0"), "number"))
@@ -131,9 +130,3 @@ def unknown_facts(sentence: Sequence[Word], document: WordTable) -> list[str]:
             known = key in document.negated
         found += [] if known else [word.text]
     return found
-
-
-def repeated_share(text: str) -> float:
-    """Share of the pairs of neighbouring words that the text had before."""
-    pairs = list(pairwise(_WORD.findall(text.lower())))
-    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
