@@ -144,9 +144,9 @@ def people(only: str) -> None:
         if not rows[0].get("references"):
             continue
         kinds = ("rouge1", "rouge2", "rougeL")
-        found = [RougeScorer(kinds, use_stemmer=True).score(row["references"][0], row["candidate"]) for row in rows]
+        rouge = [RougeScorer(kinds, use_stemmer=True).score(row["references"][0], row["candidate"]) for row in rows]
         for kind in kinds:
-            values = [one[kind].fmeasure for one in found]
+            values = [one[kind].fmeasure for one in rouge]
             save("people, paper", {f"{name}, {kind} F1": {"rows": len(rows), **correlations(rows, values)}})
 
 
