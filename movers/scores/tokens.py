@@ -111,8 +111,7 @@ class TokenText(NamedTuple):
             text, where = ("[start]", 0) if place < leading else ("[end]", len(self.text))
             return label(where, where, "special", reason)._replace(text=text)
 
-        kept = set(places)
-        others = (place for place in range(len(self.tokens.ids)) if place not in kept)
+        others = sorted({*range(len(self.tokens.ids))}.difference(places))
         dropped = [label_at(place, reasons.get(place, "special token")) for place in others]
         dropped += [label(start, end, reason="no vector") for _, start, end in self.missing]
         if self.cut:
