@@ -215,8 +215,8 @@ def common_columns(argument: str, row: Collection[str]) -> list[str]:
     (['summary'], ['output'])
     """
     for names in _COMMON_COLUMNS.get(argument, "").split("|"):
-        if found := [name for name in names.split() if name in row]:
-            return found
+        if columns := [name for name in names.split() if name in row]:
+            return columns
     return []
 
 

@@ -120,13 +120,13 @@ def _draw_matrix(axis: Axes, picture: Picture, panel: Panel) -> None:
     import numpy as np
 
     places = [sorted(panel.column(side)) for side in (0, 1)]
-    labels = [[shorten(units[index].text, 16) for index in own] for units, own in zip(panel.sides, places, strict=True)]
+    labels = [[shorten(units[n].text, 16) for n in column] for units, column in zip(panel.sides, places, strict=True)]
     plan = np.zeros((*map(len, panel.sides), 4))
     for flow in panel.flows:
         plan[flow.i, flow.j] = (*shade(picture.tint(flow.cost)), 0.25 + 0.75 * flow.share / panel.flows[0].share)
     axis.imshow(plan[np.ix_(*places)], aspect="auto", interpolation="nearest")
-    for units, own, line in zip(panel.sides, places, (axis.axhline, axis.axvline), strict=True):
-        line(sum(units[index].kind != "sentence" for index in own) - 0.5, color=INK, linewidth=1.2)
+    for units, column, line in zip(panel.sides, places, (axis.axhline, axis.axvline), strict=True):
+        line(sum(units[n].kind != "sentence" for n in column) - 0.5, color=INK, linewidth=1.2)
     style: Any = {"fontsize": 6, "parse_math": False}
     axis.set_xticks(range(len(labels[1])), labels[1], rotation=60, ha="right", **style)
     axis.set_yticks(range(len(labels[0])), labels[0], **style)

@@ -91,8 +91,8 @@ def measure_aspects(document: TextVectors, summary: TextVectors) -> Aspects:
     tokens = np.clip((match - UNRELATED) / (1 - UNRELATED), 0, 1)
     support = np.clip(cosines.max(axis=1) / PARAPHRASE, 0, 1)
     unknown = tuple(unknown_facts(sentence, document.words) for sentence in summary.words.sentences)
-    kept = LEFT_WITH_UNKNOWN ** np.array([len(facts) for facts in unknown])
-    sentences = np.where(sizes > 0, (tokens + support) / 2 * kept, 0.0)
+    penalties = LEFT_WITH_UNKNOWN ** np.array([len(facts) for facts in unknown])
+    sentences = np.where(sizes > 0, (tokens + support) / 2 * penalties, 0.0)
 
     weights = np.exp(-np.arange(len(document.units)) / EARLY)
     said = float(weights @ np.clip(cosines.max(axis=0), 0, 1) / weights.sum())

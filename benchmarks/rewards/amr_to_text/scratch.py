@@ -64,15 +64,15 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """New states (B, n, d) and the layer's keys and values; `mask` is that of the graph."""
         inner = self.norms[0](states)
-        keys_values = self.itself.keys_values(inner)
+        cached = self.itself.keys_values(inner)
         if past is not None:
-            keys_values = torch.cat([past, keys_values], 3)
+            cached = torch.cat([past, cached], 3)
         masks = (None, mask) if self.across else (mask, None)
         causal = self.across is not None and states.shape[1] > 1
-        states = states + self.dropout(self.itself(inner, keys_values, masks[0], causal))
+        states = states + self.dropout(self.itself(inner, cached, masks[0], causal))
         if self.across is not None and memory is not None:
             states = states + self.dropout(self.across(self.norms[1](states), memory, masks[1]))
-        return states + self.dropout(self.forward_part(self.norms[-1](states))), keys_values
+        return states + self.dropout(self.forward_part(self.norms[-1](states))), cached
 
 
 class Network(nn.Module):
@@ -108,10 +108,8 @@ class Network(nn.Module):
         states = self.embed(ids, 1, past[0].shape[3] if past else 0)
         written = []
         for number, layer in enumerate(self.decoder):
-            states, keys_values = layer(
-                states, mask[:, None, None].bool(), memory[number], past[number] if past else None
-            )
-            written.append(keys_values)
+            states, cached = layer(states, mask[:, None, None].bool(), memory[number], past[number] if past else None)
+            written.append(cached)
         return self.norms[1](states), written
 
     def logits(self, states: Tensor) -> Tensor:
