@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from movers.errors import InputError, install_hint
+from movers.errors import InputError, import_extra
 from movers.inputs import check_choice, check_text_groups, check_texts
 from movers.registry import MetricWithOptions
 from movers.scorer import SECTION, Example, Row, Scorer
@@ -172,10 +172,9 @@ def _connected(address: str | None) -> AbstractContextManager[object]:
     """A connection to Ray that ends with the `with` block, unless there was one before."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = address or os.environ.get("RAY_ADDRESS")
-    try:
-        import ray.data
-    except ImportError:
-        raise InputError(f"engine: 'ray' needs Ray Data: {install_hint('ray')}") from None
+    import_extra("ray.data", "ray", "engine: 'ray' needs Ray Data")
+    import ray
+
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     if ray.is_initialized():
         return nullcontext()

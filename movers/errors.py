@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
-__all__ = ["InputError", "RowError", "TextError", "warn_once"]
+__all__ = ["InputError", "RowError", "TextError", "import_extra", "install_hint", "warn_once"]
 
 
 class InputError(ValueError, TypeError):
@@ -55,3 +57,11 @@ def warn_once(message: str) -> None:
 def install_hint(extra: str) -> str:
     """How to install an extra of this package."""
     return f"pip install '.[{extra}]' in a checkout of movers"
+
+
+def import_extra(module: str, extra: str, need: str) -> Any:
+    """A module that an extra installs; without it, `need` begins the error."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"{need}: {install_hint(extra)}") from None
