@@ -182,11 +182,12 @@ def report(suite: Path) -> None:
         write_file(path, re.sub(pattern, fill, path.read_text(encoding="utf-8"), flags=re.DOTALL))
 
 
-def markdown(rows: Rows, digits: int | None = None) -> list[str]:
+def markdown(rows: Mapping[str, Mapping[str, object]], digits: int | None = None) -> list[str]:
     """A table in Markdown, a missing cell as a dash."""
 
-    def cell(value: str | None) -> str:
-        if value is None or value == "nan":
+    def cell(content: object) -> str:
+        value = str(content)
+        if content is None or value == "nan":
             return "–"
         if value.lstrip("-").isdecimal():
             return f"{int(value):,}"

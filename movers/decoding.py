@@ -136,8 +136,7 @@ def _utilities(
         rows, columns = list(dict.fromkeys(texts)), list(dict.fromkeys(references))
         first = [bags[text] for text in rows]
         matrix = metric.compare(first, first if rows == columns else [bags[text] for text in columns])
-        weights = np.zeros(len(columns))
-        np.add.at(weights, [columns.index(text) for text in references], prompt.weights)
+        weights = np.bincount([columns.index(text) for text in references], prompt.weights, len(columns))
         utilities = dict(zip(rows, matrix @ weights, strict=True))
         yield np.array([utilities[text] for text in texts])
 

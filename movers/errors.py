@@ -36,12 +36,12 @@ class RowError(InputError):
         return f"{self.metric}: {self.argument}[{self.row}]{place}: {self.reason}"
 
     def at(self, where: str) -> InputError:
-        """The same, said of that place instead of an index."""
+        """The error with that place instead of an index."""
         return InputError(f"{self.metric}: {where}: {self.reason}")
 
 
 class TextError(InputError):
-    """What is wrong with a text, raised by who does not know which row it is in."""
+    """What is wrong with a text, raised before the row is known."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(reason)

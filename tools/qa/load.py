@@ -29,16 +29,15 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
 import httpx
 import psutil  # type: ignore[import-untyped]
 
 from movers.registry import METRICS
+from movers.scores.unrelated import unrelated_texts
 
-LINES = resources.files("movers.data").joinpath("unrelated.txt").read_text(encoding="utf-8").splitlines()
-SENTENCES = [line for line in LINES if line and not line.startswith("#")]
+SENTENCES = unrelated_texts()
 Request = Callable[["Server"], str]  # returns `right`, `refused: …` or `wrong: …`
 
 
