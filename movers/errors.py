@@ -11,7 +11,7 @@ __all__ = ["InputError", "RowError", "TextError", "import_extra", "install_hint"
 
 
 class InputError(ValueError, TypeError):
-    """Something given by the user is not as expected: an argument, an option, a file, a missing package.
+    """Invalid user input: an argument, an option, a file, a missing package.
 
     It is shown as a message; any other exception is a bug and shows its traceback.
     """

@@ -47,7 +47,7 @@ def space_files(name: str, package: str, checkout: Path = CHECKOUT) -> dict[str,
 
 
 def write_space(folder: Path, files: Mapping[str, bytes]) -> None:
-    """The files of a Space in a folder of their own."""
+    """Write the files of a Space into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
         (folder / file).write_bytes(content)

@@ -49,7 +49,7 @@ def _pick(values: list[Any], rng: Rng) -> Any:
 
 
 def make_fault(kind: str, pair: Pair, other: Pair, rng: Rng) -> str | None:
-    """The summary with a fault; None if it has nothing to spoil."""
+    """The summary with a fault; None if this fault cannot be made."""
     sentences, lower = split_units(pair.summary, "sentences"), pair.document.lower()
     place = int(rng.integers(len(sentences)))
     if kind.startswith("name"):

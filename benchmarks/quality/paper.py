@@ -58,7 +58,7 @@ def documents(domain: str, count: int = DOCUMENTS) -> list[Pair]:
 
 
 def trained(design: str, domain: str, kind: str, count: int = DOCUMENTS) -> QualityModel:
-    """A model: found from an earlier run, or trained now."""
+    """A model from an earlier run, or trained now."""
     folder = WORK / "models" / "".join(c if c.isalnum() else "-" for c in f"{domain}-{design}-{kind}-{count}")
     if (folder / "config.json").is_file():
         return load_model(folder)

@@ -154,7 +154,7 @@ class Picture:
 
     @property
     def remark(self) -> str:
-        """What the lines alone do not tell."""
+        """What the lines alone do not show."""
         if not any(panel.flows for panel in self.panels):
             return "Nothing was matched: one of the texts has no words, or the model scores whole texts."
         if self.farthest < 0.0005 and self.texts[0] != self.texts[1]:
@@ -325,7 +325,7 @@ def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
 
 
 def _find(text: str, wanted: str, start: int, end: int) -> tuple[int, int]:
-    """Start and end of a sentence or word in a text, in which white space may differ; nothing, if it is not there."""
+    """Start and end of a sentence or word in a text, whatever its white space; an empty span if it is not there."""
     inside = r"(?!(?<=[0-9A-Za-z])[0-9A-Za-z])"  # a 9 is not in 1999
     pattern = r"\s*".join(map(re.escape, wanted.replace("n't", " n't").split()))
     match = re.compile(inside + pattern + inside).search(text, start, end)

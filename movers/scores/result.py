@@ -22,7 +22,7 @@ class Result(dict[str, Any]):
         return f"{self['score']:.4g} (n={len(self['scores'])}{counts}) {printable(self['signature'])}"
 
     def to_pandas(self) -> Any:
-        """A DataFrame with one row per prediction: `scores`, and all else that the metric tells of each prediction."""
+        """A DataFrame with one row per prediction: `scores` and every other list in the result."""
         import pandas
 
         return pandas.DataFrame({name: value for name, value in self.items() if isinstance(value, list)})

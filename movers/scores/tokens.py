@@ -49,7 +49,7 @@ class TokenText(NamedTuple):
     missing: Sequence[tuple[str, int, int]] = ()
 
     def bag(self, text: str, dropped: tuple[Label, ...]) -> Bag:
-        """The text and what is known of it, still without units."""
+        """A bag of the text, still without units."""
         unknown = bool(self.missing) or bool(self.tokens.unknown.any())
         blank = bool(self.tokens.special.all()) and not self.missing  # no token but special ones
         return Bag(text, dropped=dropped, unknown=unknown, cut=self.cut, blank=blank)

@@ -42,7 +42,7 @@ Request = Callable[["Server"], str]  # returns `right`, `refused: …` or `wrong
 
 
 class Server:
-    """`movers serve` with a folder for uploads of its own."""
+    """`movers serve` with a separate folder for uploads."""
 
     def __init__(self, folder: str) -> None:
         with socket.socket() as free:

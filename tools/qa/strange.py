@@ -192,7 +192,7 @@ def call_module(metric: str, rows: Rows, draw: Draw) -> None:
 
 
 def call_command(metric: str, rows: Rows, draw: Draw, folder: Path) -> None:
-    """`movers score`, on files of every form; what is no file of texts at all must be told."""
+    """`movers score`, on files of every format; anything that is not a file of texts must be an error."""
     records = [{"prediction": a, "reference": b} for a, b in rows]
     kind = draw.choice(["jsonl", "json", "csv", "tsv", "bytes"])
     path, output = folder / f"rows.{'jsonl' if kind == 'bytes' else kind}", folder / "scores.jsonl"

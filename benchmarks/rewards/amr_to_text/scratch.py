@@ -30,7 +30,7 @@ LONGEST = 24  # tokens of an output
 
 
 class Attention(nn.Module):
-    """Attention with keys and values that are given, so that they can be kept."""
+    """Attention over keys and values that were computed before, so that they can be cached."""
 
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
