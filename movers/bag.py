@@ -36,11 +36,7 @@ class Bag(NamedTuple):
 
 
 def alignment_of(
-    prediction: Bag,
-    reference: Bag,
-    flow: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    distance: float | None,
+    prediction: Bag, reference: Bag, flow: NDArray[np.float64], costs: NDArray[np.float64], distance: float | None
 ) -> dict[str, object]:
     """Units of both sides, kept and dropped, and the non-zero entries of the plan (m, n) with their mass and cost."""
     rows, columns = np.nonzero(flow)

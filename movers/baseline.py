@@ -16,11 +16,7 @@ from movers.signature import short_digest
 
 
 def compute_baseline(
-    metric: str,
-    texts: Sequence[str],
-    options: Mapping[str, object] | None = None,
-    pairs: int = 10_000,
-    seed: int = 13,
+    metric: str, texts: Sequence[str], options: Mapping[str, object] | None = None, pairs: int = 10_000, seed: int = 13
 ) -> dict[str, object]:
     """Mean scores of random pairs of different texts by a metric with references, and how they were computed.
 

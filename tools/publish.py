@@ -77,13 +77,7 @@ def _requirement(package: str) -> str:
 
 
 def publish(
-    name: str,
-    org: str,
-    package: str,
-    *,
-    private: bool = False,
-    checkout: Path = CHECKOUT,
-    api: HfApi | None = None,
+    name: str, org: str, package: str, *, private: bool = False, checkout: Path = CHECKOUT, api: HfApi | None = None
 ) -> str:
     """Create the Space `<org>/<name>`, or update it, and upload the metric's files; returns its id for `evaluate.load`.
 

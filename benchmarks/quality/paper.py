@@ -150,13 +150,7 @@ def people(only: str) -> None:
             save("people, paper", {f"{name}, {kind} F1": {"rows": len(rows), **correlations(rows, values)}})
 
 
-TABLES = {
-    "table5": people,
-    "table1": cross_pairs,
-    "table3": domains,
-    "table2": mutations,
-    "table4": sizes,
-}
+TABLES = {"table5": people, "table1": cross_pairs, "table3": domains, "table2": mutations, "table4": sizes}
 
 
 def main() -> None:

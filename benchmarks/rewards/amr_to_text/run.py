@@ -160,21 +160,12 @@ def train(
     system: str, seed: int, generator: Generator, parts: dict[str, list[Pair]], setting: Setting, folder: Path
 ) -> list[dict[str, float]]:
     """One system of one seed, from its checkpoint if there is one; returns the validation curve."""
-    pairs = parts["train"]
-    if system == "start":
-        steps = [
-            batch
-            for epoch in range(setting.start_epochs)
-            for batch in batches(pairs, generator, setting.batch, 1000 * seed + epoch)
-        ]
-    else:
-        subset = random.Random(seed).sample(pairs, min(setting.reward_sentences, len(pairs)))
-        steps = [
-            batch
-            for epoch in range(setting.reward_epochs)
-            for batch in batches(subset, generator, setting.batch, 1000 * seed + 500 + epoch)
-        ]
-    rate = setting.start_rate if system == "start" else setting.rate
+    pairs, first, epochs, rate = parts["train"], 1000 * seed, setting.start_epochs, setting.start_rate
+    if system != "start":
+        pairs = random.Random(seed).sample(pairs, min(setting.reward_sentences, len(pairs)))
+        first, epochs, rate = first + 500, setting.reward_epochs, setting.rate
+    orders = range(first, first + epochs)  # seeds, one for each epoch
+    steps = [batch for order in orders for batch in batches(pairs, generator, setting.batch, order)]
     optimiser = torch.optim.AdamW(generator.trained.values(), lr=rate, weight_decay=0.0)
     checkpoint, curve, done, spent = folder / "checkpoint.pt", [], 0, 0.0
     if checkpoint.is_file():
