@@ -31,8 +31,8 @@ def compute_baseline(
     if spec.compared_with != "references":
         raise InputError(f"{metric}: a baseline needs a metric that compares with references")
     draw = random.Random(seed)
-    drawn = [draw.sample(range(len(distinct)), 2) for _ in range(pairs)]
-    predictions, references = ([distinct[pair[side]] for pair in drawn] for side in (0, 1))
+    places = [draw.sample(range(len(distinct)), 2) for _ in range(pairs)]
+    predictions, references = ([distinct[pair[side]] for pair in places] for side in (0, 1))
     try:
         result = spec.function(predictions, references, **(options or {}))
     except RowError as error:

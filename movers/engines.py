@@ -71,8 +71,8 @@ def score_dataset(
     for argument, column in columns.items():
         if column not in present:
             raise InputError(f"score_dataset: {argument}: expected a column {column!r}, but got {', '.join(present)}")
-    if taken := [name for name in present for label in scorer.specs if f"{name}_".startswith(f"{label}_")]:
-        raise InputError(f"score_dataset: metrics: expected no column of that name, but got {taken[0]!r}")
+    if existing := [name for name in present for label in scorer.specs if f"{name}_".startswith(f"{label}_")]:
+        raise InputError(f"score_dataset: metrics: expected no column of that name, but got {existing[0]!r}")
     texts = dataset.select_columns(list(dict.fromkeys(columns.values()))).with_format(None)
 
     def read() -> Iterator[list[Row]]:

@@ -114,8 +114,8 @@ class InputFiles:
                 raise InputError(f"expected --{argument} FILE")
             for number, path in enumerate(paths, start=1):
                 if path not in tables:
-                    wanted = (columns[name] for name in files if path in files[name])
-                    tables[path] = Table(path, next(filter(None, wanted), None))
+                    named = (columns[name] for name in files if path in files[name])
+                    tables[path] = Table(path, next(filter(None, named), None))
                 file = Texts(tables[path], argument, columns[argument])
                 self.texts[argument].append(file)
                 counts[path], digest = file.survey()

@@ -324,10 +324,10 @@ def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
     return Panel(title, _NOTES[name], left, right, sorted(flows, key=lambda flow: -flow.share), (first, second))
 
 
-def _find(text: str, wanted: str, start: int, end: int) -> tuple[int, int]:
+def _find(text: str, passage: str, start: int, end: int) -> tuple[int, int]:
     """Start and end of a sentence or word in a text, whatever its white space; an empty span if it is not there."""
     inside = r"(?!(?<=[0-9A-Za-z])[0-9A-Za-z])"  # a 9 is not in 1999
-    pattern = r"\s*".join(map(re.escape, wanted.replace("n't", " n't").split()))
+    pattern = r"\s*".join(map(re.escape, passage.replace("n't", " n't").split()))
     match = re.compile(inside + pattern + inside).search(text, start, end)
     return match.span() if match else (start, start)
 

@@ -95,10 +95,10 @@ def measure_aspects(document: TextVectors, summary: TextVectors) -> Aspects:
     sentences = np.where(sizes > 0, (tokens + support) / 2 * penalties, 0.0)
 
     weights = np.exp(-np.arange(len(document.units)) / EARLY)
-    said = float(weights @ np.clip(cosines.max(axis=0), 0, 1) / weights.sum())
+    covered = float(weights @ np.clip(cosines.max(axis=0), 0, 1) / weights.sum())
     return Aspects(
         float(sentences @ sizes / max(1, sizes.sum())),
-        (document.words.covered_by(summary.words) + said) / 2,
+        (document.words.covered_by(summary.words) + covered) / 2,
         1 - repeated_share(WORD.findall(" ".join(summary.units).lower())),
         sentences,
         unknown,
