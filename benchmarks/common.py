@@ -115,9 +115,9 @@ def add_rows(suite: Path, new: Iterable[Mapping[str, object]], whole: bool = Tru
     added: dict[tuple[object, ...], Mapping[str, object]] = {
         key(figure, "column"): {"version": VERSION, **figure} for figure in new
     }
-    replaced = {found[:3] for found in added} if whole else set()
-    kept = {key(figure, "column"): figure for figure in read_rows(suite)}
-    rows = [*({k: f for k, f in kept.items() if k in added or k[:3] not in replaced} | added).values()]
+    replaced = {k[:3] for k in added} if whole else set()
+    earlier = {key(figure, "column"): figure for figure in read_rows(suite)}
+    rows = [*({k: f for k, f in earlier.items() if k in added or k[:3] not in replaced} | added).values()]
     text = io.StringIO()
     writer = csv.DictWriter(text, [name for name in FIELDS if any(name in row for row in rows)], lineterminator="\n")
     writer.writeheader()
@@ -182,11 +182,12 @@ def report(suite: Path) -> None:
         write_file(path, re.sub(pattern, fill, path.read_text(encoding="utf-8"), flags=re.DOTALL))
 
 
-def markdown(rows: Rows, digits: int | None = None) -> list[str]:
+def markdown(rows: Mapping[str, Mapping[str, object]], digits: int | None = None) -> list[str]:
     """A table in Markdown, a missing cell as a dash."""
 
-    def cell(value: str | None) -> str:
-        if value is None or value == "nan":
+    def cell(content: object) -> str:
+        value = str(content)
+        if content is None or value == "nan":
             return "–"
         if value.lstrip("-").isdecimal():
             return f"{int(value):,}"

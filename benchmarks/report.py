@@ -136,8 +136,8 @@ def all_figures(root: Path = HERE.parent) -> list[tuple[str, bool]]:
     lines: list[tuple[str, bool]] = []
     for path in (path for pattern in DOCUMENTS for path in sorted(root.glob(pattern))):
         document = path.relative_to(root).as_posix()
-        own = [entry for entry in declared if entry["document"] == document]
-        lines += check_figures(document, path.read_text(encoding="utf-8"), own, rows)
+        figures = [entry for entry in declared if entry["document"] == document]
+        lines += check_figures(document, path.read_text(encoding="utf-8"), figures, rows)
     return lines
 
 

@@ -75,7 +75,7 @@ def score_all_pairs(metric: str, texts: object, others: object, options: dict[st
 
 
 def locate(owner: str, error: TextError, columns: Mapping[str, Sequence[Sequence[str]]]) -> InputError:
-    """The error with the argument and row in which its text stands, whole or, if it was read in parts, somewhere."""
+    """The error with the argument and row of its text, which may be a part of a longer one."""
     for is_it in (error.text.__eq__, lambda text: error.text in text):
         for argument, rows in columns.items():
             for row, texts in enumerate(rows):

@@ -36,26 +36,19 @@ class Bag(NamedTuple):
 
 
 def alignment_of(
-    prediction: Bag,
-    reference: Bag,
-    flow: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    distance: float | None,
+    prediction: Bag, reference: Bag, flow: NDArray[np.float64], costs: NDArray[np.float64], distance: float | None
 ) -> dict[str, object]:
     """Units of both sides, kept and dropped, and the non-zero entries of the plan (m, n) with their mass and cost."""
     rows, columns = np.nonzero(flow)
+    bags = {"prediction": prediction, "reference": reference}
     return {
         "distance": distance,
-        "prediction": _units(prediction),
-        "reference": _units(reference),
+        **{side: _units(bag) for side, bag in bags.items()},
         "flows": [
             {"i": i, "j": j, "mass": float(flow[i, j]), "cost": float(costs[i, j])}
             for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
         ],
-        "dropped": {
-            "prediction": [label._asdict() for label in prediction.dropped],
-            "reference": [label._asdict() for label in reference.dropped],
-        },
+        "dropped": {side: [label._asdict() for label in bag.dropped] for side, bag in bags.items()},
     }
 
 

@@ -16,11 +16,7 @@ from movers.signature import short_digest
 
 
 def compute_baseline(
-    metric: str,
-    texts: Sequence[str],
-    options: Mapping[str, object] | None = None,
-    pairs: int = 10_000,
-    seed: int = 13,
+    metric: str, texts: Sequence[str], options: Mapping[str, object] | None = None, pairs: int = 10_000, seed: int = 13
 ) -> dict[str, object]:
     """Mean scores of random pairs of different texts by a metric with references, and how they were computed.
 
@@ -35,8 +31,8 @@ def compute_baseline(
     if spec.compared_with != "references":
         raise InputError(f"{metric}: a baseline needs a metric that compares with references")
     draw = random.Random(seed)
-    drawn = [draw.sample(range(len(distinct)), 2) for _ in range(pairs)]
-    predictions, references = ([distinct[pair[side]] for pair in drawn] for side in (0, 1))
+    places = [draw.sample(range(len(distinct)), 2) for _ in range(pairs)]
+    predictions, references = ([distinct[pair[side]] for pair in places] for side in (0, 1))
     try:
         result = spec.function(predictions, references, **(options or {}))
     except RowError as error:

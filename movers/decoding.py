@@ -46,10 +46,10 @@ class _Prompt(NamedTuple):
     references: list[str]
     weights: NDArray[np.float64]  # of the references; they sum to 1
 
-    def only(self, kept: list[int]) -> _Prompt:
+    def only(self, places: list[int]) -> _Prompt:
         """The prompt with these of its samples as references."""
-        weights = self.weights[kept] if self.weights[kept].any() else np.ones(len(kept))
-        return self._replace(references=[self.samples[place] for place in kept], weights=weights / weights.sum())
+        weights = self.weights[places] if self.weights[places].any() else np.ones(len(places))
+        return self._replace(references=[self.samples[place] for place in places], weights=weights / weights.sum())
 
 
 def mbr(
@@ -107,11 +107,11 @@ def mbr(
                     coarse = _utilities(metrics[1], block, candidates)
                     candidates = [sorted(np.argsort(-each, kind="stable")[:keep].tolist()) for each in coarse]
                 pairs = zip(block, candidates, strict=True)
-                compared = block if references is not None else [prompt.only(kept) for prompt, kept in pairs]
+                compared = block if references is not None else [prompt.only(places) for prompt, places in pairs]
                 fine = _utilities(metrics[0], compared, candidates)
-                for prompt, kept, values in zip(block, candidates, fine, strict=True):
-                    utilities = dict(zip(kept, values.tolist(), strict=True))
-                    best = max(kept, key=utilities.__getitem__)
+                for prompt, places, values in zip(block, candidates, fine, strict=True):
+                    utilities = dict(zip(places, values.tolist(), strict=True))
+                    best = max(places, key=utilities.__getitem__)
                     by_sample = [utilities.get(place) for place in range(len(prompt.samples))]
                     choices.append(MbrChoice(prompt.samples[best], best, by_sample))
                     bar.update(1)
@@ -126,8 +126,8 @@ def _utilities(
 ) -> Iterator[NDArray[np.float64]]:
     """The expected utility of each candidate, for each prompt; every distinct text of all prompts is read once."""
     sides = [
-        ([prompt.samples[place] for place in kept], prompt.references)
-        for prompt, kept in zip(prompts, candidates, strict=True)
+        ([prompt.samples[place] for place in places], prompt.references)
+        for prompt, places in zip(prompts, candidates, strict=True)
     ]
     distinct = list(dict.fromkeys(text for both in sides for side in both for text in side))
     bags = dict(zip(distinct, metric.read(distinct), strict=True))
@@ -136,8 +136,7 @@ def _utilities(
         rows, columns = list(dict.fromkeys(texts)), list(dict.fromkeys(references))
         first = [bags[text] for text in rows]
         matrix = metric.compare(first, first if rows == columns else [bags[text] for text in columns])
-        weights = np.zeros(len(columns))
-        np.add.at(weights, [columns.index(text) for text in references], prompt.weights)
+        weights = np.bincount([columns.index(text) for text in references], prompt.weights, len(columns))
         utilities = dict(zip(rows, matrix @ weights, strict=True))
         yield np.array([utilities[text] for text in texts])
 
@@ -158,15 +157,15 @@ def _prompts(samples: object, references: object, weights: Numbers | None, log_p
             raise InputError(f"mbr: {argument}: expected one list per prompt ({len(groups)}), but got {count}")
     prompts = []
     for row, (texts, others) in enumerate(zip(groups, compared, strict=True)):
-        given = [1.0] * len(others) if numbers is None else numbers[row]
+        values = [1.0] * len(others) if numbers is None else numbers[row]
         try:
-            masses = np.asarray(given, dtype=np.float64)
+            masses = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):  # no numbers, or lists of different lengths
             masses = np.zeros(0)
         is_mass = log_probs is not None or (bool((masses >= 0).all()) and masses.sum() > 0)
         if masses.shape != (len(others),) or not np.isfinite(masses).all() or not is_mass:
             expected = f"{len(others)} finite numbers" + " of at least 0, not all 0" * (log_probs is None)
-            raise InputError(f"mbr: {name}[{row}]: expected {expected}, but got {given!r:.60}")
+            raise InputError(f"mbr: {name}[{row}]: expected {expected}, but got {values!r:.60}")
         if log_probs is not None:
             seen = [text in others[:place] for place, text in enumerate(others)]
             masses = np.where(seen, 0.0, np.exp(masses - masses.max()))

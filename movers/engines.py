@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from movers.errors import InputError, install_hint
+from movers.errors import InputError, import_extra
 from movers.inputs import check_choice, check_text_groups, check_texts
 from movers.registry import MetricWithOptions
 from movers.scorer import SECTION, Example, Row, Scorer
@@ -71,8 +71,8 @@ def score_dataset(
     for argument, column in columns.items():
         if column not in present:
             raise InputError(f"score_dataset: {argument}: expected a column {column!r}, but got {', '.join(present)}")
-    if taken := [name for name in present for label in scorer.specs if f"{name}_".startswith(f"{label}_")]:
-        raise InputError(f"score_dataset: metrics: expected no column of that name, but got {taken[0]!r}")
+    if existing := [name for name in present for label in scorer.specs if f"{name}_".startswith(f"{label}_")]:
+        raise InputError(f"score_dataset: metrics: expected no column of that name, but got {existing[0]!r}")
     texts = dataset.select_columns(list(dict.fromkeys(columns.values()))).with_format(None)
 
     def read() -> Iterator[list[Row]]:
@@ -172,10 +172,9 @@ def _connected(address: str | None) -> AbstractContextManager[object]:
     """A connection to Ray that ends with the `with` block, unless there was one before."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = address or os.environ.get("RAY_ADDRESS")
-    try:
-        import ray.data
-    except ImportError:
-        raise InputError(f"engine: 'ray' needs Ray Data: {install_hint('ray')}") from None
+    import_extra("ray.data", "ray", "engine: 'ray' needs Ray Data")
+    import ray
+
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     if ray.is_initialized():
         return nullcontext()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
-__all__ = ["InputError", "RowError", "TextError", "warn_once"]
+__all__ = ["InputError", "RowError", "TextError", "import_extra", "install_hint", "warn_once"]
 
 
 class InputError(ValueError, TypeError):
-    """Something given by the user is not as expected: an argument, an option, a file, a missing package.
+    """Invalid user input: an argument, an option, a file, a missing package.
 
     It is shown as a message; any other exception is a bug and shows its traceback.
     """
@@ -34,12 +36,12 @@ class RowError(InputError):
         return f"{self.metric}: {self.argument}[{self.row}]{place}: {self.reason}"
 
     def at(self, where: str) -> InputError:
-        """The same, said of that place instead of an index."""
+        """The error with that place instead of an index."""
         return InputError(f"{self.metric}: {where}: {self.reason}")
 
 
 class TextError(InputError):
-    """What is wrong with a text, raised by who does not know which row it is in."""
+    """What is wrong with a text, raised before the row is known."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(reason)
@@ -55,3 +57,11 @@ def warn_once(message: str) -> None:
 def install_hint(extra: str) -> str:
     """How to install an extra of this package."""
     return f"pip install '.[{extra}]' in a checkout of movers"
+
+
+def import_extra(module: str, extra: str, need: str) -> Any:
+    """A module that an extra installs; without it, `need` begins the error."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"{need}: {install_hint(extra)}") from None

@@ -28,7 +28,7 @@ Record = dict[str, object]
 
 @contextmanager
 def _file_errors(path: str | Path, verb: str) -> Iterator[None]:
-    """Errors of the system that name the file."""
+    """Turn system errors into messages that name the file."""
     try:
         yield
     except BrokenPipeError:  # the reader wants no more
@@ -49,7 +49,7 @@ class Table:
     """The rows of a file, each with its number: a record or, in a file of plain texts, a text.
 
     The name chooses the format; a file without a known suffix holds one text per line. All may be compressed (`.gz`).
-    `-` is standard input; a pipe holds JSON lines if it looks so, CSV if a `column` of it is wanted, else plain texts.
+    `-` is standard input; a pipe is read as JSON lines if it looks so, as CSV if a `column` is named, else as texts.
     """
 
     def __init__(self, path: str | Path, column: str | None = None) -> None:
@@ -215,13 +215,13 @@ def common_columns(argument: str, row: Collection[str]) -> list[str]:
     (['summary'], ['output'])
     """
     for names in _COMMON_COLUMNS.get(argument, "").split("|"):
-        if found := [name for name in names.split() if name in row]:
-            return found
+        if columns := [name for name in names.split() if name in row]:
+            return columns
     return []
 
 
 def problem_with(texts: Iterable[object]) -> str:
-    """What is wrong with one of the values, if it is no text that can be encoded; else empty."""
+    """Why one of the values is not a valid text; empty if all are."""
     for text in texts:
         if not isinstance(text, str):
             return f"expected a text, but got {_shown(text)}"

@@ -13,9 +13,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import torch
@@ -27,7 +25,7 @@ from movers.inputs import check_choice, check_text, is_group
 from movers.registry import MetricSpec, parse_metric
 from movers.scorer import Example, Row, Scorer
 from movers.scores.tensors import TensorAlignment, bertscore_tensors
-from movers.texts import WordRules, stop_words, token_spans
+from movers.texts import WordRules, repeated_share, stop_words, token_spans
 from movers.weights import CORPUS_TABLES
 
 if TYPE_CHECKING:
@@ -82,13 +80,18 @@ def _has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
+def _words(text: str) -> list[tuple[str, int]]:
+    """Case-folded words with their offsets."""
+    return [(token.casefold(), start) for token, start, _ in token_spans(text) if _has_words(token)]
+
+
 def _repetitions(text: str) -> tuple[int, str]:
     """How often a text repeats itself, and the text up to its first repetition.
 
     >>> _repetitions("Snow melts. Snow melts. Snow melts."), _repetitions("Snow melts.")
     ((3, 'Snow melts.'), (1, 'Snow melts.'))
     """
-    tokens = [(token.casefold(), start) for token, start, _ in token_spans(text) if _has_words(token)]
+    tokens = _words(text)
     words, count = [word for word, _ in tokens], len(tokens)
     for period in range(1, count // 2 + 1):
         if count % period == 0 and words[period:] == words[:-period]:
@@ -96,15 +99,10 @@ def _repetitions(text: str) -> tuple[int, str]:
     return 1, text
 
 
-def _repeated_share(text: str) -> float:
-    """Share of a text's word pairs that stand in it before."""
-    pairs = list(pairwise(token.casefold() for token, _, _ in token_spans(text) if _has_words(token)))
-    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
-
-
 def _excess_repetition(row: Row) -> float:
-    others = max(map(_repeated_share, [*row.references, *row.sources]))
-    return max(_repeated_share(row.prediction) - others, 0.0)
+    texts = [row.prediction, *row.references, *row.sources]
+    share, *others = (repeated_share(word for word, _ in _words(text)) for text in texts)
+    return max(share - max(others), 0.0)
 
 
 class _Part(NamedTuple):
@@ -264,12 +262,11 @@ def _weights(metric: str | Sequence[str] | Mapping[str, float]) -> dict[str, flo
 def _scale(spec: MetricSpec, options: Mapping[str, object], transform: object) -> str:
     """Scale of the scores: exp(−distance) for metrics with a temperature, rescaled by default where they can be."""
     check_choice(spec.name, "transform", transform, ["log", None])
-    names = {field.name for field in fields(spec.options_class)}
-    if "temperature" in names and not options.get("rescale"):
+    if hasattr(spec.options_class, "temperature") and not options.get("rescale"):
         return "log" if transform else "similarity"
     if transform:
         raise InputError(f"{spec.name}: transform: expected None, but got 'log', which needs exp(−distance) as score")
-    return "rescaled" if "rescale" in names else "learned"
+    return "rescaled" if hasattr(spec.options_class, "rescale") else "learned"
 
 
 class EmbeddingReward:

@@ -381,7 +381,7 @@ class _PairTab:
         return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{content}"
 
     def _details(self, explanation: Explanation) -> dict[Any, str]:
-        """What stands behind a score: folded its parts, the paper's own scale and the signature; then the picture."""
+        """Details of a score (its parts, the paper and the signature), folded, and its picture."""
         facts, numbers = about(explanation.metric), {"score": explanation.score, **explanation.numbers}
         items = "".join(f"<div><dt>{escape(name)}</dt><dd>{value:.3f}</dd></div>" for name, value in numbers.items())
         paper = f'<a href="https://doi.org/{facts["doi"]}">{escape(facts["paper"])}</a>' if facts["doi"] else ""

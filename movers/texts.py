@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from typing import NamedTuple
 
 import regex
@@ -153,6 +154,12 @@ def token_spans(text: str) -> list[tuple[str, int, int]]:
             spans.append((piece, start, end))
         start = end
     return spans
+
+
+def repeated_share(words: Iterable[str]) -> float:
+    """Share of the pairs of neighbouring words that occurred before."""
+    pairs = list(pairwise(words))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
 
 
 @lru_cache(maxsize=64)

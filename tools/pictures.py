@@ -76,7 +76,7 @@ def draw_sentences(explanation: Explanation, labels: int = 4) -> Figure:
             x += width
         axis.text(4, height + (0.32 if not side else -0.3), panel.names[side].lower(), ha="center", va="center",
                   fontsize=9, color=SOFT)  # fmt: skip
-    taken: list[float] = []
+    labelled: list[float] = []
     for flow in panel.flows:
         first, second, colour = places[0][flow.i], places[1][flow.j], shade(picture.tint(flow.cost))
         ends = [(first, 1.84), (first, 1.42), (second, 1.42), (second, 0.98)]
@@ -84,8 +84,8 @@ def draw_sentences(explanation: Explanation, labels: int = 4) -> Figure:
         width = 7 * flow.share / panel.flows[0].share
         axis.add_patch(PathPatch(path, fill=False, edgecolor=colour, linewidth=width, alpha=0.75))
         middle = (first + second) / 2
-        if len(taken) < labels and all(abs(middle - other) > 0.6 for other in taken):
-            taken.append(middle)
+        if len(labelled) < labels and all(abs(middle - other) > 0.6 for other in labelled):
+            labelled.append(middle)
             box: Any = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour}
             axis.text(middle, 1.41, digits(flow.cost), bbox=box, ha="center", va="center", fontsize=10, zorder=4)
     caption = (

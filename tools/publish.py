@@ -47,7 +47,7 @@ def space_files(name: str, package: str, checkout: Path = CHECKOUT) -> dict[str,
 
 
 def write_space(folder: Path, files: Mapping[str, bytes]) -> None:
-    """The files of a Space in a folder of their own."""
+    """Write the files of a Space into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
         (folder / file).write_bytes(content)
@@ -77,13 +77,7 @@ def _requirement(package: str) -> str:
 
 
 def publish(
-    name: str,
-    org: str,
-    package: str,
-    *,
-    private: bool = False,
-    checkout: Path = CHECKOUT,
-    api: HfApi | None = None,
+    name: str, org: str, package: str, *, private: bool = False, checkout: Path = CHECKOUT, api: HfApi | None = None
 ) -> str:
     """Create the Space `<org>/<name>`, or update it, and upload the metric's files; returns its id for `evaluate.load`.
 

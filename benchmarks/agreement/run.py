@@ -103,7 +103,7 @@ def is_done(columns: Mapping[str, Figure], table: Table, row: Row, data: str) ->
 
 
 def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Collection[str]) -> None:
-    """Fill tables over the same texts in the same groups: a forward pass serves all metrics with the same encoder."""
+    """Fill tables over the same texts in the same groups: metrics with the same encoder share a forward pass."""
     data = f"{tables[0].data}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
     texts = read_judged(path, where=tables[0].where)
     results = read_rows(out)

@@ -6,9 +6,7 @@ from layout import MINILM, MPNET, Row, Table, call
 from papers import BLEU, CHRF, EMD, GREEDY, HUNGARIAN, MOVERSCORE, PAIRS, PAPER_TABLES, ROUGE, SMS, SWMS, WITH_IDF, WMS
 
 _ROUGE = ROUGE, call("ROUGE-1", "rouge", variant="rouge1")
-_EVERYTHING = tuple(
-    map(Row, (*_ROUGE, CHRF, BLEU, WMS, SMS, SWMS, MOVERSCORE, GREEDY, HUNGARIAN, EMD, *WITH_IDF)),
-)
+_EVERYTHING = tuple(map(Row, (*_ROUGE, CHRF, BLEU, WMS, SMS, SWMS, MOVERSCORE, GREEDY, HUNGARIAN, EMD, *WITH_IDF)))
 _SUMMEVAL_HUMANS = ("coherence", "consistency", "fluency", "relevance")
 _REFERENCE_FREE = Row(call("reference-free", "reference_free_summary_quality"))
 _BEYOND = (

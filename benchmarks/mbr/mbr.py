@@ -147,8 +147,7 @@ def measure(arguments: argparse.Namespace) -> None:
     }
     for title, content in tables.items():
         if arguments.quick:
-            shown = {name: {column: str(cell) for column, cell in cells.items()} for name, cells in content.items()}
-            print(title, *markdown(shown), sep="\n")
+            print(title, *markdown(content), sep="\n")
         else:
             save_results(SUITE, title, content)
 

@@ -28,8 +28,8 @@ FAULTS = {
 AUXILIARIES = frozenset("is are was were will would can could has have had should may might must does do did".split())
 
 
-def _swap(sentences: list[str], found: tuple[int, str], new: str) -> str:
-    place, old = found
+def _swap(sentences: list[str], word: tuple[int, str], new: str) -> str:
+    place, old = word
     changed = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, sentences[place], count=1)
     return " ".join([*sentences[:place], changed, *sentences[place + 1 :]])
 
@@ -49,44 +49,44 @@ def _pick(values: list[Any], rng: Rng) -> Any:
 
 
 def make_fault(kind: str, pair: Pair, other: Pair, rng: Rng) -> str | None:
-    """The summary with a fault; None if it has nothing to spoil."""
-    own, lower = split_units(pair.summary, "sentences"), pair.document.lower()
-    place = int(rng.integers(len(own)))
+    """The summary with a fault; None if this fault cannot be made."""
+    sentences, lower = split_units(pair.summary, "sentences"), pair.document.lower()
+    place = int(rng.integers(len(sentences)))
     if kind.startswith("name"):
         source = other if kind == "name from elsewhere" else pair
         names = [word.text for word in read_words(source.document) if word.kind == "name"]
         forbidden = lower if source is other else pair.summary.lower()
         new = _pick([name for name in names if len(name) > 2 and name.lower() not in forbidden], rng)
-        found = _pick(_of_kind(own, "name", pair.document), rng)
-        return _swap(own, found, new) if found and new else None
+        word = _pick(_of_kind(sentences, "name", pair.document), rng)
+        return _swap(sentences, word, new) if word and new else None
     if kind == "wrong number":
-        found = _pick(_of_kind(own, "number", pair.document), rng)
+        word = _pick(_of_kind(sentences, "number", pair.document), rng)
         digits = [str(value) for value in range(3, 3000, 7) if str(value) not in lower]
         words = [word for word in ("eleven", "seventeen", "ninety", "sixty") if word not in lower] or ["nineteen"]
-        return _swap(own, found, _pick(digits if found[1][0].isdigit() else words, rng)) if found else None
+        return _swap(sentences, word, _pick(digits if word[1][0].isdigit() else words, rng)) if word else None
     if kind == "negation":
-        found = _pick([(n, w) for n, one in enumerate(own) for w in one.split() if w in AUXILIARIES], rng)
-        return _swap(own, found, f"{found[1]} not") if found and f"{found[1]} not" not in pair.summary else None
+        word = _pick([(n, w) for n, one in enumerate(sentences) for w in one.split() if w in AUXILIARIES], rng)
+        return _swap(sentences, word, f"{word[1]} not") if word and f"{word[1]} not" not in pair.summary else None
     if kind == "swapped roles":
-        placed = _of_kind(own, "name", pair.document)
+        placed = _of_kind(sentences, "name", pair.document)
         pairs = [(n, a, b) for n, a in placed for m, b in placed if n == m and a < b and a not in b and b not in a]
         if not pairs:
             return None
         place, first, second = _pick(pairs, rng)
-        own[place] = own[place].replace(first, "\0").replace(second, first).replace("\0", second)
+        sentences[place] = sentences[place].replace(first, "\0").replace(second, first).replace("\0", second)
     elif kind == "sentence of another document":
-        own[place] = _pick(split_units(other.summary, "sentences"), rng)
+        sentences[place] = _pick(split_units(other.summary, "sentences"), rng)
     elif kind == "shuffled words":
-        words, end = own[place].rstrip(" .!?").split(), own[place][-1]
-        own[place] = " ".join(words[n] for n in rng.permutation(len(words))) + end
+        words, end = sentences[place].rstrip(" .!?").split(), sentences[place][-1]
+        sentences[place] = " ".join(words[n] for n in rng.permutation(len(words))) + end
     elif kind == "repetition":
-        words = own[place].split()
+        words = sentences[place].split()
         size = int(rng.integers(2, max(3, min(7, len(words)))))
         begin = int(rng.integers(0, max(1, len(words) - size)))
         whole = rng.random() < 0.5
-        again = [own[place]] if whole else [" ".join([*words[: begin + size], *words[begin:]])]
-        own = [*own, *again] if whole else [*own[:place], *again, *own[place + 1 :]]
-    return " ".join(own)
+        again = [sentences[place]] if whole else [" ".join([*words[: begin + size], *words[begin:]])]
+        sentences = [*sentences, *again] if whole else [*sentences[:place], *again, *sentences[place + 1 :]]
+    return " ".join(sentences)
 
 
 def main() -> None:

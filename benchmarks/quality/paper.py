@@ -58,7 +58,7 @@ def documents(domain: str, count: int = DOCUMENTS) -> list[Pair]:
 
 
 def trained(design: str, domain: str, kind: str, count: int = DOCUMENTS) -> QualityModel:
-    """A model: found from an earlier run, or trained now."""
+    """A model from an earlier run, or trained now."""
     folder = WORK / "models" / "".join(c if c.isalnum() else "-" for c in f"{domain}-{design}-{kind}-{count}")
     if (folder / "config.json").is_file():
         return load_model(folder)
@@ -144,19 +144,13 @@ def people(only: str) -> None:
         if not rows[0].get("references"):
             continue
         kinds = ("rouge1", "rouge2", "rougeL")
-        found = [RougeScorer(kinds, use_stemmer=True).score(row["references"][0], row["candidate"]) for row in rows]
+        rouge = [RougeScorer(kinds, use_stemmer=True).score(row["references"][0], row["candidate"]) for row in rows]
         for kind in kinds:
-            values = [one[kind].fmeasure for one in found]
+            values = [one[kind].fmeasure for one in rouge]
             save("people, paper", {f"{name}, {kind} F1": {"rows": len(rows), **correlations(rows, values)}})
 
 
-TABLES = {
-    "table5": people,
-    "table1": cross_pairs,
-    "table3": domains,
-    "table2": mutations,
-    "table4": sizes,
-}
+TABLES = {"table5": people, "table1": cross_pairs, "table3": domains, "table2": mutations, "table4": sizes}
 
 
 def main() -> None:

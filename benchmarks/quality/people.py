@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 from movers.quality import aspects
 from movers.quality.aspects import measure_aspects
-from movers.quality.facts import _WORD, stem
+from movers.quality.facts import WORD, stem
 
 Values = NDArray[np.float64]
 RANKED, FREE = "ranked pairs", "QAGS-XSum"
@@ -80,16 +80,16 @@ def measure(one: JudgedSet, texts: Mapping[str, Any]) -> dict[str, Values]:
     rows: list[dict[str, float]] = []
     for row in one.rows:
         document, summary = texts[row["source"]], texts[row["candidate"]]
-        found = measure_aspects(document, summary)
-        words = [[stem(word) for word in _WORD.findall(row[side])] for side in ("source", "candidate")]
+        measured = measure_aspects(document, summary)
+        words = [[stem(word) for word in WORD.findall(row[side])] for side in ("source", "candidate")]
         rows.append(
             {
-                "score": found.score,
-                **found.parts,
+                "score": measured.score,
+                **measured.parts,
                 "length": float(len(words[1])),
                 "ROUGE-L against the document": rouge_l(*words),
                 "token match alone": float(aspects._token_match(document, summary).mean()),
-                "sentence support alone": float(found.cosines.max(axis=1).mean()),
+                "sentence support alone": float(measured.cosines.max(axis=1).mean()),
             }
         )
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -100,9 +100,9 @@ def family(name: str) -> str:
     return name.split(",")[0]
 
 
-def summary_row(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def summary_row(correlations: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Of each set the mean over its columns, the mean of the twelve columns, ranked pairs and QAGS-XSum."""
-    twelve = {name: list(values.values()) for name, values in found.items() if name not in (RANKED, FREE)}
+    twelve = {name: list(values.values()) for name, values in correlations.items() if name not in (RANKED, FREE)}
     means: dict[str, list[float]] = {}
     for name, values in twelve.items():
         means.setdefault(family(name), []).extend(values)
@@ -110,25 +110,25 @@ def summary_row(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {
         **{name: float(np.mean(values)) for name, values in means.items()},
         "mean of 12 columns": float(np.mean(every)),
-        RANKED: found[RANKED]["right"],
-        FREE: next(iter(found[FREE].values())),
+        RANKED: correlations[RANKED]["right"],
+        FREE: next(iter(correlations[FREE].values())),
     }
 
 
 def score_parts(document: Any, summary: Any) -> Callable[[float, float, float], float]:
     """The score of a pair as a function of the constants in CHOICES, everything else computed once."""
-    found = measure_aspects(document, summary)
+    measured = measure_aspects(document, summary)
     sizes = np.bincount(summary.owners, minlength=len(summary.units))
     match = np.bincount(summary.owners, aspects._token_match(document, summary), len(sizes)) / np.maximum(sizes, 1)
     tokens = np.clip((match - aspects.UNRELATED) / (1 - aspects.UNRELATED), 0, 1)
-    unknown, words = np.array([len(facts) for facts in found.unknown]), document.words.covered_by(summary.words)
-    said, places = np.clip(found.cosines.max(axis=0), 0, 1), np.arange(len(document.units))
+    unknown, words = np.array([len(facts) for facts in measured.unknown]), document.words.covered_by(summary.words)
+    said, places = np.clip(measured.cosines.max(axis=0), 0, 1), np.arange(len(document.units))
 
     def score(paraphrase: float, left: float, early: float) -> float:
-        sentences = (tokens + np.clip(found.cosines.max(axis=1) / paraphrase, 0, 1)) / 2 * left**unknown
+        sentences = (tokens + np.clip(measured.cosines.max(axis=1) / paraphrase, 0, 1)) / 2 * left**unknown
         weights = np.exp(-places / early)
         coverage = (words + weights @ said / weights.sum()) / 2
-        return float(sentences @ sizes / max(1, sizes.sum()) * coverage * found.non_repetition)
+        return float(sentences @ sizes / max(1, sizes.sum()) * coverage * measured.non_repetition)
 
     return score
 
@@ -136,21 +136,21 @@ def score_parts(document: Any, summary: Any) -> Callable[[float, float, float], 
 def leave_one_out(sets: Sequence[JudgedSet], texts: Mapping[str, Any]) -> None:
     """For each set the constants that the columns of the other sets choose, and the score they give on it."""
     parts = {one.name: [score_parts(texts[row["source"]], texts[row["candidate"]]) for row in one.rows] for one in sets}
-    found = {
+    correlations = {
         values: {one.name: one.correlations(np.array([part(*values) for part in parts[one.name]])) for one in sets}
         for values in product(*CHOICES.values())
     }
 
     def mean(values: tuple[float, ...], names: Sequence[str]) -> float:
-        return float(np.mean([value for name in names for value in found[values][name].values()]))
+        return float(np.mean([value for name in names for value in correlations[values][name].values()]))
 
     rows, columns = {}, []
     for left in dict.fromkeys(family(one.name) for one in sets):
         others = [one.name for one in sets if family(one.name) != left]
-        own = [one.name for one in sets if family(one.name) == left]
-        best = max(found, key=lambda values: mean(values, others))
-        rows[left] = {**dict(zip(CHOICES, best, strict=True)), "score on it": mean(best, own)}
-        columns += [value for name in own for value in found[best][name].values()]
+        left_out = [one.name for one in sets if family(one.name) == left]
+        best = max(correlations, key=lambda values: mean(values, others))
+        rows[left] = {**dict(zip(CHOICES, best, strict=True)), "score on it": mean(best, left_out)}
+        columns += [value for name in left_out for value in correlations[best][name].values()]
     save("left out", {**rows, "mean of 12 columns": {"score on it": float(np.mean(columns))}})
 
 
@@ -159,10 +159,10 @@ def main() -> None:
     texts = read_texts("people", [row[side] for one in sets for row in one.rows for side in ("source", "candidate")])
     values = {one.name: measure(one, texts) for one in sets}
     save("facts", {f"rows of {one.name}": {"value": len(one.rows)} for one in sets})
-    found = {name: {one.name: one.correlations(values[one.name][name]) for one in sets} for name in values["SummEval"]}
-    save("people", {name: summary_row(of) for name, of in found.items()})
+    table = {name: {one.name: one.correlations(values[one.name][name]) for one in sets} for name in values["SummEval"]}
+    save("people", {name: summary_row(of) for name, of in table.items()})
     for one in sets:
-        save(one.name, {name: of[one.name] for name, of in found.items()})
+        save(one.name, {name: of[one.name] for name, of in table.items()})
     leave_one_out([one for one in sets if one.name not in (RANKED, FREE)], texts)
 
 

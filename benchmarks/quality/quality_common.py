@@ -29,15 +29,15 @@ def corpus(name: str, limit: int | None = None) -> list[Pair]:
 def read_texts(name: str, texts: Iterable[str]) -> dict[str, TextVectors]:
     """Texts as the aspects read them, in half precision; kept on disk under that name."""
     path = WORK / f"{name}.pickle"
-    found: dict[str, TextVectors] = pickle.loads(path.read_bytes()) if path.is_file() else {}
-    missing = list(dict.fromkeys(text for text in texts if text not in found))
+    stored: dict[str, TextVectors] = pickle.loads(path.read_bytes()) if path.is_file() else {}
+    missing = list(dict.fromkeys(text for text in texts if text not in stored))
     if missing:
         for index, one in encode_texts(missing, load_encoder("all-MiniLM-L6-v2"), "sentences"):
             vectors, tokens = (part.astype(np.float16) for part in (one.vectors, one.tokens))
-            found[missing[index]] = TextVectors(one.units, vectors, tokens, one.owners, one.unknown)
+            stored[missing[index]] = TextVectors(one.units, vectors, tokens, one.owners, one.unknown)
         WORK.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(pickle.dumps(found))
-    return found
+        path.write_bytes(pickle.dumps(stored))
+    return stored
 
 
 def save(table: str, rows: Mapping[str, Mapping[str, object]]) -> None:

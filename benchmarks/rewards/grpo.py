@@ -42,16 +42,16 @@ class Row(TypedDict):
 def rows() -> list[Row]:
     """Prompts with references, in an order drawn from the sentences themselves."""
     stop = stop_words("english")
-    found: list[Row] = []
+    rows: list[Row] = []
     for record in read_records(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz"):
         sentence = str(record["sentence"])
         tokens = [token.lower() for token, _, _ in token_spans(sentence)]
         words = sorted({word for word in tokens if word.isalpha() and word not in stop})
         if 3 <= len(words) <= 8:
             content = f"Write one short sentence with these words: {', '.join(words)}."
-            found.append({"prompt": [{"role": "user", "content": content}], "reference": sentence})
-    found.sort(key=lambda row: hashlib.sha256(str(row["reference"]).encode()).hexdigest())
-    return found
+            rows.append({"prompt": [{"role": "user", "content": content}], "reference": sentence})
+    rows.sort(key=lambda row: hashlib.sha256(str(row["reference"]).encode()).hexdigest())
+    return rows
 
 
 @torch.no_grad()
@@ -87,33 +87,33 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--reward", default="sms")
     parser.add_argument("--held-out", type=int, default=96)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     everything = rows()
-    held_out, training = everything[: given.held_out], everything[given.held_out :]
+    held_out, training = everything[: arguments.held_out], everything[arguments.held_out :]
     random.Random(0).shuffle(training)
-    tokenizer = AutoTokenizer.from_pretrained(given.model, padding_side="left")
-    model = AutoModelForCausalLM.from_pretrained(given.model)
-    chosen = reward(given.reward)
+    tokenizer = AutoTokenizer.from_pretrained(arguments.model, padding_side="left")
+    model = AutoModelForCausalLM.from_pretrained(arguments.model)
+    chosen = reward(arguments.reward)
     references = [str(row["reference"]) for row in held_out]
-    saved = given.folder / "before.json"
+    saved = arguments.folder / "before.json"
     if saved.is_file():
         before = json.loads(saved.read_text())
     else:
         before = complete(model, tokenizer, held_out)
-        given.folder.mkdir(parents=True, exist_ok=True)
+        arguments.folder.mkdir(parents=True, exist_ok=True)
         saved.write_text(json.dumps(before))
     config = GRPOConfig(
-        output_dir=str(given.folder), use_cpu=True, bf16=False, per_device_train_batch_size=8, num_generations=8,
+        output_dir=str(arguments.folder), use_cpu=True, bf16=False, per_device_train_batch_size=8, num_generations=8,
         max_completion_length=32, learning_rate=1e-5, lr_scheduler_type="constant_with_warmup", warmup_steps=5,
-        max_steps=given.steps, logging_steps=1, save_steps=10, save_total_limit=1, report_to=[], seed=0,
+        max_steps=arguments.steps, logging_steps=1, save_steps=10, save_total_limit=1, report_to=[], seed=0,
         disable_tqdm=True, gradient_checkpointing=False,
     )  # fmt: skip
     data = Dataset.from_list(training)
     trainer = GRPOTrainer(
         model=model, processing_class=tokenizer, reward_funcs=[chosen], args=config, train_dataset=data
     )
-    trainer.train(resume_from_checkpoint=any(given.folder.glob("checkpoint-*")) or None)
+    trainer.train(resume_from_checkpoint=any(arguments.folder.glob("checkpoint-*")) or None)
     after = complete(trainer.model.eval(), tokenizer, held_out)
     first, second = (np.array(chosen.score(texts, references)) for texts in (before, after))
     low, high = interval(second - first)
@@ -129,7 +129,7 @@ def main() -> None:
         texts = (row["prompt"][0]["content"], row["reference"], before[number], after[number])
         names = ("prompt", "reference", "before", "after")
         values |= {f"{name} {number}": quote(text) for name, text in zip(names, texts, strict=True)}
-    save("grpo", f"{given.reward}, {given.steps} steps", 0, values, len(held_out))
+    save("grpo", f"{arguments.reward}, {arguments.steps} steps", 0, values, len(held_out))
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ class Results:
 
     def outputs(self, titles: Mapping[str, str], number: int) -> list[str]:
         texts = {title: self.texts(setting, f"output {number}") for setting, title in titles.items()}
-        return [f"  - {title}: {found[0]}" for title, found in texts.items() if found]
+        return [f"  - {title}: {quoted[0]}" for title, quoted in texts.items() if quoted]
 
 
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], right: bool = True) -> list[str]:

@@ -35,8 +35,8 @@ def main() -> None:
         counts = {kind: [n for n, row in enumerate(rows) if row["kind"] == kind] for kind in kinds} | {
             "all": list(range(len(rows)))
         }
-        above[name] = {kind: sum(paraphrase[n] > changed[n] for n in own) for kind, own in counts.items()}
-        equal[name] = {kind: sum(changed[n] >= same[n] - 1e-6 for n in own) for kind, own in counts.items()}
+        above[name] = {kind: sum(paraphrase[n] > changed[n] for n in members) for kind, members in counts.items()}
+        equal[name] = {kind: sum(changed[n] >= same[n] - 1e-6 for n in members) for kind, members in counts.items()}
     save_results(HERE, "paraphrase above changed fact", above)
     save_results(HERE, "changed fact as good as equal", equal)
     for title, table in (("above", above), ("equal", equal)):

@@ -54,8 +54,8 @@ def agreement(metric: str, name: str, **options: object) -> float:
     for number, row in enumerate(rows):
         groups.setdefault(row[group] if group else None, []).append(number)
     values = [
-        correlation([scores["scores"][n] for n in own], [rows[n]["scores"][human] for n in own], coefficient)
-        for own in groups.values()
+        correlation([scores["scores"][n] for n in members], [rows[n]["scores"][human] for n in members], coefficient)
+        for members in groups.values()
     ]
     return statistics.mean(abs(value) if group == "lp" else value for value in values if value is not None)
 
@@ -102,9 +102,9 @@ def main() -> None:
         cells = {name: f"{value:.4f}" for name, value in values.items()}
         save_results(HERE, table, {row: cells | {"mean": f"{statistics.mean(values.values()):.4f}"}})
         print(row, cells, flush=True)
-    found = read_results(HERE)[table]
-    save_results(HERE, "mass of a stop word", choose(found, MASSES, f"stop words {{:g}}, numbers {length:g}"))
-    save_results(HERE, "direction of a number", choose(found, LENGTHS, f"stop words {stop:g}, numbers {{:g}}"))
+    results = read_results(HERE)[table]
+    save_results(HERE, "mass of a stop word", choose(results, MASSES, f"stop words {{:g}}, numbers {length:g}"))
+    save_results(HERE, "direction of a number", choose(results, LENGTHS, f"stop words {stop:g}, numbers {{:g}}"))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ Tables = dict[str, dict[str, dict[str, object]]]
 
 
 def bench_wms(quick: bool) -> Tables:
-    """From text, against the bare solver, gensim and POT; those on the first pairs, for they are slow or large."""
+    """From text, against the bare solver, gensim and POT; these, being slow or large, on the first pairs only."""
     pairs = 2_000 if quick else 100_000
     texts = contenders.summaries(pairs)
     few, slow = texts.first(min(pairs, 10_000)), texts.first(min(pairs, 2_000))
@@ -343,8 +343,7 @@ def main() -> None:
         load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
         for table, rows in PARTS[part](arguments.quick).items():
             if arguments.quick:
-                shown = {name: {column: str(cell) for column, cell in cells.items()} for name, cells in rows.items()}
-                print(table, *markdown(shown), sep="\n")
+                print(table, *markdown(rows), sep="\n")
             else:
                 save_results(SUITE, table, rows)
         if not arguments.quick:

@@ -70,7 +70,7 @@ def measure(quick: bool) -> dict[str, dict[str, dict[str, object]]]:
                 "wanted": f"≤ {LIMITS[label]}",
             }
             took, _, log = run(commands[label], "-X", "importtime")
-            shares = [(part, own / 1e6 / took) for part, own in import_times(log).most_common()]
+            shares = [(part, microseconds / 1e6 / took) for part, microseconds in import_times(log).most_common()]
             shares = [
                 *shares[:SHOWN],
                 ("other packages", sum(share for _, share in shares[SHOWN:])),

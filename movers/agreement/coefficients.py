@@ -222,7 +222,8 @@ def pairwise_test(
     paired: Paired, coefficient: Coefficient, n_resamples: int, rng: np.random.Generator
 ) -> PairwiseTest | None:
     """Test metric 1 of ``paired`` against metric 2; None where a coefficient is undefined."""
-    difference = paired.value(1, coefficient) - paired.value(2, coefficient)
+    values = paired.value(1, coefficient), paired.value(2, coefficient)
+    difference = values[0] - values[1]
     if math.isnan(difference):
         return None
     blocks = exchanges(paired.units, n_resamples, rng)
@@ -235,7 +236,6 @@ def pairwise_test(
     williams_p = None
     if coefficient != "kendall" and paired.units >= 4:
         between = float(coefficients_of(a[None], b[None], coefficient)[0])
-        values = paired.value(1, coefficient), paired.value(2, coefficient)
         williams_p = williams_test(*values, between, paired.units)[1]
     if coefficient == "pearson":  # on a common scale: standard scores, or ranks
         # Rounded, so that scores that are equal but for rounding noise make a constant column.

@@ -82,7 +82,7 @@ class JudgedSet:
         return len(self.texts)
 
     def shown(self, text: JudgedText) -> str:
-        """A text as messages name it, so that it is found in the file that it comes from."""
+        """How messages name a text, so that it can be found in its file."""
         return f"{self.name}: text {text.id!r} ({text.candidate[:40]!r})"
 
     def human_names(self) -> list[str]:

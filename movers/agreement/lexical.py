@@ -8,23 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import version
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from movers.errors import InputError, install_hint
+from movers.errors import import_extra
 from movers.inputs import check_choice, check_options, check_pairs
 
 References = Sequence[str] | Sequence[Sequence[str]]
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
-
-
-def _package(metric: str, module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        package = module.partition(".")[0].replace("_", "-")
-        raise InputError(f"{metric} needs the package {package}: {install_hint('lexical')}") from None
 
 
 def rouge(
@@ -33,7 +24,8 @@ def rouge(
     """ROUGE F-measure in 0–1 of each prediction, of words or Porter stems; with several references, the best."""
     check_choice("rouge", "variant", variant, get_args(Variant))
     rows = zip(*check_pairs("rouge", predictions, references), strict=True)
-    scorer = _package("rouge", "rouge_score.rouge_scorer").RougeScorer([variant], use_stemmer=stemmer)
+    package = import_extra("rouge_score.rouge_scorer", "lexical", "rouge needs the package rouge-score")
+    scorer = package.RougeScorer([variant], use_stemmer=stemmer)
     scores = [float(scorer.score_multi(group, text)[variant].fmeasure) for text, group in rows]
     signature = f"rouge|variant:{variant}|stemmer:{stemmer}|refs:max|v:{version('rouge-score')}"
     return {"score": sum(scores) / len(scores), "scores": scores, "signature": signature}
@@ -41,17 +33,19 @@ def rouge(
 
 def bleu(predictions: Sequence[str], references: References) -> dict[str, object]:
     """Sentence BLEU in 0–1 of each prediction (exponential smoothing, effective order)."""
-    metric = _package("bleu", "sacrebleu.metrics").BLEU(effective_order=True)
-    return _sentence_scores("bleu", metric, predictions, references)
+    return _sentence_scores("bleu", "BLEU", predictions, references, effective_order=True)
 
 
 def chrf(predictions: Sequence[str], references: References, *, word_order: int = 0) -> dict[str, object]:
     """Sentence chrF in 0–1 of each prediction; ``word_order=2`` is chrF++."""
-    metric = _package("chrf", "sacrebleu.metrics").CHRF(word_order=word_order)
-    return _sentence_scores("chrf", metric, predictions, references)
+    return _sentence_scores("chrf", "CHRF", predictions, references, word_order=word_order)
 
 
-def _sentence_scores(name: str, metric: Any, predictions: Sequence[str], references: References) -> dict[str, object]:
+def _sentence_scores(
+    name: str, kind: str, predictions: Sequence[str], references: References, **options: object
+) -> dict[str, object]:
+    package = import_extra("sacrebleu.metrics", "lexical", f"{name} needs the package sacrebleu")
+    metric = getattr(package, kind)(**options)
     rows = zip(*check_pairs(name, predictions, references), strict=True)
     scores = [metric.sentence_score(text, group).score / 100 for text, group in rows]
     return {"score": sum(scores) / len(scores), "scores": scores, "signature": f"{name}|{metric.get_signature()}"}

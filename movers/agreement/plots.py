@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from movers.agreement.coefficients import COEFFICIENT_TITLES, Coefficient, Outcome, Scores, coefficients_of, stack
-from movers.errors import InputError, install_hint
+from movers.errors import import_extra
 from movers.io import write_file
 
 if TYPE_CHECKING:
@@ -24,11 +24,8 @@ _BAD, _GOOD = "#D55E00", "#0072B2"  # of Okabe and Ito's colour-blind-safe palet
 
 def _panels(count: int, width: float, height: float, title: str) -> tuple[Figure, list[Axes]]:
     """A figure with panels side by side."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(f"plots need the package matplotlib: {install_hint('plots')}") from None
-    figure = Figure(figsize=(width * count, height), layout="constrained")
+    figures = import_extra("matplotlib.figure", "plots", "plots need the package matplotlib")
+    figure = figures.Figure(figsize=(width * count, height), layout="constrained")
     axes = figure.subplots(1, count, squeeze=False)[0].tolist()
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)

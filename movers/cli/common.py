@@ -90,7 +90,7 @@ def add_compared_texts(parser: argparse.ArgumentParser) -> None:
 
 
 def check_other_file(output: str | None, inputs: Iterable[str]) -> None:
-    """The output must be none of the files that are read."""
+    """Check that the output is none of the input files."""
     if output is None or is_stream(output) or not os.path.exists(output):
         return
     for path in inputs:
@@ -114,8 +114,8 @@ class InputFiles:
                 raise InputError(f"expected --{argument} FILE")
             for number, path in enumerate(paths, start=1):
                 if path not in tables:
-                    wanted = (columns[name] for name in files if path in files[name])
-                    tables[path] = Table(path, next(filter(None, wanted), None))
+                    named = (columns[name] for name in files if path in files[name])
+                    tables[path] = Table(path, next(filter(None, named), None))
                 file = Texts(tables[path], argument, columns[argument])
                 self.texts[argument].append(file)
                 counts[path], digest = file.survey()
@@ -141,7 +141,7 @@ class InputFiles:
 
     @contextmanager
     def locate_errors(self) -> Iterator[None]:
-        """Errors about a row that name its file and line."""
+        """Let errors about a row name its file and line."""
         try:
             yield
         except RowError as error:

@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     explanation = explain(spec.name, arguments.prediction, **{argument: texts}, **options)
     if arguments.output is not None:
         explanation.save(arguments.output)
-    shown = explanation if arguments.output is None else f"wrote {arguments.output}"
-    common.say(f"{explanation.signature} = {explanation.score:.4g}\n{shown}")
+    outcome = explanation if arguments.output is None else f"wrote {arguments.output}"
+    common.say(f"{explanation.signature} = {explanation.score:.4g}\n{outcome}")
 
 
 def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Namespace) -> None:

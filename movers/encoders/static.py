@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from movers.encoders.cache import build_once, file_digest, file_state
 from movers.encoders.wheels import WORDLLAMA_TOKENIZER, WORDLLAMA_WEIGHTS
-from movers.errors import InputError, install_hint
+from movers.errors import InputError, import_extra
 
 Vectors = NDArray[np.float32]
 
@@ -193,10 +193,7 @@ class SpacyVectors:
     """The word vectors of a spaCy pipeline (`en_core_web_md`, or a folder), without running the pipeline."""
 
     def __init__(self, name: str) -> None:
-        try:
-            import spacy
-        except ImportError:
-            raise InputError(f"model: {name!r} is a spaCy pipeline: {install_hint('spacy')}") from None
+        spacy = import_extra("spacy", "spacy", f"model: {name!r} is a spaCy pipeline")
         pipeline = spacy.load(name, exclude="tok2vec tagger parser ner lemmatizer attribute_ruler senter".split())
         self._vocab, vectors = pipeline.vocab, pipeline.vocab.vectors
         self.dimension = int(self._vocab.vectors_length)

@@ -154,7 +154,7 @@ class Picture:
 
     @property
     def remark(self) -> str:
-        """What the lines alone do not tell."""
+        """What the lines alone do not show."""
         if not any(panel.flows for panel in self.panels):
             return "Nothing was matched: one of the texts has no words, or the model scores whole texts."
         if self.farthest < 0.0005 and self.texts[0] != self.texts[1]:
@@ -324,12 +324,12 @@ def _transport_panel(alignment: Mapping[str, Any], name: str) -> Panel:
     return Panel(title, _NOTES[name], left, right, sorted(flows, key=lambda flow: -flow.share), (first, second))
 
 
-def _find(text: str, wanted: str, start: int, end: int) -> tuple[int, int]:
-    """Start and end of a sentence or word in a text, in which white space may differ; nothing, if it is not there."""
+def _find(text: str, passage: str, start: int, end: int) -> tuple[int, int]:
+    """Start and end of a sentence or word in a text, whatever its white space; an empty span if it is not there."""
     inside = r"(?!(?<=[0-9A-Za-z])[0-9A-Za-z])"  # a 9 is not in 1999
-    pattern = r"\s*".join(map(re.escape, wanted.replace("n't", " n't").split()))
-    found = re.compile(inside + pattern + inside).search(text, start, end)
-    return found.span() if found else (start, start)
+    pattern = r"\s*".join(map(re.escape, passage.replace("n't", " n't").split()))
+    match = re.compile(inside + pattern + inside).search(text, start, end)
+    return match.span() if match else (start, start)
 
 
 def _summary_panel(alignment: Mapping[str, Any], summary: str, document: str) -> Panel:
@@ -438,11 +438,11 @@ def document(title: str, body: str) -> str:
     )
 
 
-def frame(body: str, title: str, height: int = 700) -> str:
+def frame(body: str, title: str) -> str:
     """An iframe, so that styles and scripts do not mix with those of the page around it."""
     return (
         f'<iframe class="movers-frame" title="{title}" sandbox="allow-scripts" '
-        f'style="width:100%;height:{height}px;border:0" srcdoc="{escape(document(title, body))}"></iframe>'
+        f'style="width:100%;height:700px;border:0" srcdoc="{escape(document(title, body))}"></iframe>'
     )
 
 
@@ -467,26 +467,21 @@ def pictures(explanation: Explanation) -> str:
     return "\n".join([f"<h2>{escape(first.title)}</h2>" if first.title else "", _picture_html(first), *folded])
 
 
-def marked_texts(explanation: Explanation) -> str:
-    """Summary and document as written, with unsupported facts and sentences and covered sentences marked."""
-    return _texts(explanation.pictures[0])
-
-
 def _picture_html(picture: Picture) -> str:
     remark = f'<p class="remark">{picture.remark}</p>' if picture.remark else ""
     if not any(panel.flows for panel in picture.panels):
-        return f'<div class="picture">{remark}{_texts(picture)}</div>'
+        return f'<div class="picture">{remark}{marked_texts(picture)}</div>'
     panels = "\n".join(_panel(picture, panel) for panel in picture.panels)
     width = {"mass": "mass; pale words have little", "cosine": "cosine"}[picture.panels[0].measure]
     return (
-        f'<div class="picture">{remark}{_texts(picture)}<p class="soft legend">Colour and label: distance, 0 <i></i> '
-        f"{digits(picture.farthest)}. Width: {width}. Drawn: at most {DRAWN} flows; labelled: {LABELS}.</p>"
+        f'<div class="picture">{remark}{marked_texts(picture)}<p class="soft legend">Colour and label: distance, '
+        f"0 <i></i> {digits(picture.farthest)}. Width: {width}. Drawn: at most {DRAWN} flows; labelled: {LABELS}.</p>"
         f'<div class="panels" style="--columns:{len(picture.panels)}">\n{panels}\n</div></div>'
     )
 
 
-def _texts(picture: Picture) -> str:
-    """Both texts as written, and which words were dropped for which reason."""
+def marked_texts(picture: Picture) -> str:
+    """Both texts as written, with what was matched or is unsupported marked, and which words were dropped and why."""
     panel, parts = picture.panels[picture.main], []
     for side, name in enumerate(panel.names):
         running = f'<p class="running">{_running(picture, panel, side)}</p>'

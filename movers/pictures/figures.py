@@ -98,7 +98,7 @@ def _draw_flows(axis: Axes, picture: Picture, panel: Panel, height: float) -> No
         for index, y, text in _column(panel, side):
             ink = _INKS.get(panel.sides[side][index].mark, INK) if index >= 0 else SOFT
             axis.text(x, y, text, fontsize=8 if index >= 0 else 6, color=ink, **style)
-    taken: list[tuple[float, float]] = []
+    labelled: list[tuple[float, float]] = []
     for number, flow in enumerate(panel.flows[:DRAWN]):
         y1, y2 = ends[0][flow.i], ends[1][flow.j]
         path = Path([(edge, y1), (0.5, y1), (0.5, y2), (1 - edge, y2)], [Path.MOVETO, *[Path.CURVE4] * 3])
@@ -108,8 +108,8 @@ def _draw_flows(axis: Axes, picture: Picture, panel: Panel, height: float) -> No
         for t in (0.5, 0.36, 0.64, 0.26, 0.74, 0.18, 0.82) if number < LABELS else ():
             x = (1 - t) ** 3 * edge + 1.5 * t * (1 - t) + t**3 * (1 - edge)
             y = y1 + (3 - 2 * t) * t * t * (y2 - y1)
-            if all(abs(x - other) > 2 * half or abs(y - height) > 0.8 for other, height in taken):
-                taken.append((x, y))
+            if all(abs(x - other) > 2 * half or abs(y - height) > 0.8 for other, height in labelled):
+                labelled.append((x, y))
                 box = {"boxstyle": "round,pad=0.08", "facecolor": "#ffffffd9", "edgecolor": "none"}
                 axis.text(x, y, digits(flow.cost), bbox=box, ha="center", va="center", fontsize=6, zorder=4)
                 break
@@ -120,13 +120,13 @@ def _draw_matrix(axis: Axes, picture: Picture, panel: Panel) -> None:
     import numpy as np
 
     places = [sorted(panel.column(side)) for side in (0, 1)]
-    labels = [[shorten(units[index].text, 16) for index in own] for units, own in zip(panel.sides, places, strict=True)]
+    labels = [[shorten(units[n].text, 16) for n in column] for units, column in zip(panel.sides, places, strict=True)]
     plan = np.zeros((*map(len, panel.sides), 4))
     for flow in panel.flows:
         plan[flow.i, flow.j] = (*shade(picture.tint(flow.cost)), 0.25 + 0.75 * flow.share / panel.flows[0].share)
     axis.imshow(plan[np.ix_(*places)], aspect="auto", interpolation="nearest")
-    for units, own, line in zip(panel.sides, places, (axis.axhline, axis.axvline), strict=True):
-        line(sum(units[index].kind != "sentence" for index in own) - 0.5, color=INK, linewidth=1.2)
+    for units, column, line in zip(panel.sides, places, (axis.axhline, axis.axvline), strict=True):
+        line(sum(units[n].kind != "sentence" for n in column) - 0.5, color=INK, linewidth=1.2)
     style: Any = {"fontsize": 6, "parse_math": False}
     axis.set_xticks(range(len(labels[1])), labels[1], rotation=60, ha="right", **style)
     axis.set_yticks(range(len(labels[0])), labels[0], **style)

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from movers.quality.facts import repeated_share, unknown_facts
+from movers.quality.facts import WORD, unknown_facts
 from movers.quality.units import TextVectors
+from movers.texts import repeated_share
 
 Floats = NDArray[np.floating]
 #: In the order in which results have them.
@@ -90,15 +91,15 @@ def measure_aspects(document: TextVectors, summary: TextVectors) -> Aspects:
     tokens = np.clip((match - UNRELATED) / (1 - UNRELATED), 0, 1)
     support = np.clip(cosines.max(axis=1) / PARAPHRASE, 0, 1)
     unknown = tuple(unknown_facts(sentence, document.words) for sentence in summary.words.sentences)
-    kept = LEFT_WITH_UNKNOWN ** np.array([len(facts) for facts in unknown])
-    sentences = np.where(sizes > 0, (tokens + support) / 2 * kept, 0.0)
+    penalties = LEFT_WITH_UNKNOWN ** np.array([len(facts) for facts in unknown])
+    sentences = np.where(sizes > 0, (tokens + support) / 2 * penalties, 0.0)
 
     weights = np.exp(-np.arange(len(document.units)) / EARLY)
-    said = float(weights @ np.clip(cosines.max(axis=0), 0, 1) / weights.sum())
+    covered = float(weights @ np.clip(cosines.max(axis=0), 0, 1) / weights.sum())
     return Aspects(
         float(sentences @ sizes / max(1, sizes.sum())),
-        (document.words.covered_by(summary.words) + said) / 2,
-        1 - repeated_share(" ".join(summary.units)),
+        (document.words.covered_by(summary.words) + covered) / 2,
+        1 - repeated_share(WORD.findall(" ".join(summary.units).lower())),
         sentences,
         unknown,
         cosines,

@@ -37,12 +37,12 @@ def select_evidence(summary: Ids, sentences: Sequence[Ids], room: int) -> list[i
     """
     sets = [frozenset(sentence) for sentence in sentences]
     counts = Counter(token for tokens in sets for token in tokens)
-    wanted = set(summary)
+    uncovered = set(summary)
     left, chosen = list(range(len(sentences))), []
     while left and room > 0:
-        gains = [sum(1 / counts[token] for token in wanted & sets[place]) for place in left]
+        gains = [sum(1 / counts[token] for token in uncovered & sets[place]) for place in left]
         best = left.pop(gains.index(max(gains)))
-        wanted -= sets[best]
+        uncovered -= sets[best]
         chosen.append(best)
         room -= len(sentences[best])
     return sorted(chosen)

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 from movers.texts import stop_words
 
 # Han, kana and Thai are written without spaces: every character counts as a word.
-_WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]|\d+(?:\s?[.,]\s?\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SUFFIXES = ("ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ions", "ing", "ies", "ied", "ers", "est",
              "ion", "er", "ed", "es", "ly", "s", "e", "y")  # fmt: skip
 _DOUBLED = ("ing", "ed", "er", "ers", "est")  # a consonant is doubled before these: stopped
@@ -54,19 +53,19 @@ def stem(word: str) -> str:
 
 def read_words(sentence: str) -> list[Word]:
     """The words of a sentence that carry meaning. A capital marks a name, but for the first word."""
-    found: list[Word] = []
+    words: list[Word] = []
     stops = stop_words("english")
-    for place, text in enumerate(_WORD.findall(sentence.replace(" n't", "n't"))):
+    for place, text in enumerate(WORD.findall(sentence.replace(" n't", "n't"))):
         lower = text.lower().replace("’", "'")
         if text[0].isdigit():
-            found.append(Word(text, re.sub(r"\D", "", text).lstrip("0"), "number"))
+            words.append(Word(text, re.sub(r"\D", "", text).lstrip("0"), "number"))
         elif lower in _NUMBERS:
-            found.append(Word(text, _NUMBERS[lower], "number"))
+            words.append(Word(text, _NUMBERS[lower], "number"))
         elif lower in _NEGATIONS or lower.endswith("n't"):
-            found.append(Word(text, "!", "negation"))
+            words.append(Word(text, "!", "negation"))
         elif lower not in stops and (len(text) > 1 or not text.isascii()):
-            found.append(Word(text, stem(text), "name" if place and text[0].isupper() else "word"))
-    return found
+            words.append(Word(text, stem(text), "name" if place and text[0].isupper() else "word"))
+    return words
 
 
 @dataclass(frozen=True)
@@ -122,18 +121,12 @@ def unknown_facts(sentence: Sequence[Word], document: WordTable) -> list[str]:
     A negation is known if the document negates the first word after it that the document has at all (or, at the end
     of a sentence, the last word before it).
     """
-    found = []
+    facts = []
     for place, word in enumerate(sentence):
         known = word.kind == "word" or document.has(word)
         if word.kind == "negation":
             near = [*sentence[place + 1 : place + 4], *sentence[:place][::-1]]
             key = next((other.key for other in near if other.kind != "negation" and document.has(other)), None)
             known = key in document.negated
-        found += [] if known else [word.text]
-    return found
-
-
-def repeated_share(text: str) -> float:
-    """Share of the pairs of neighbouring words that the text had before."""
-    pairs = list(pairwise(_WORD.findall(text.lower())))
-    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
+        facts += [] if known else [word.text]
+    return facts

@@ -68,8 +68,7 @@ def find_model(model: object) -> QualityModel | Path:
     folder = Path(str(resources.files("movers.quality"))) / PAPER if model == PAPER else Path(str(model))
     if not isinstance(model, str | Path) or not all(os.path.isfile(folder / name) for name in _SCORING_FILES):
         expected = "'aspects', 'paper', a QualityModel or a folder that `movers train quality` wrote"
-        got = model if isinstance(model, str) else str(model)
-        raise InputError(f"{_METRIC}: model: expected {expected}, but got {got!r}")
+        raise InputError(f"{_METRIC}: model: expected {expected}, but got {str(model)!r}")
     return folder.resolve()
 
 

@@ -12,7 +12,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -120,8 +120,7 @@ def train(
     """
     import torch
 
-    given = options or TrainingOptions()
-    options = TrainingOptions.parse(_COMMAND, {item.name: getattr(given, item.name) for item in fields(given)})
+    options = TrainingOptions.parse(_COMMAND, vars(options or TrainingOptions()))
     if len(pairs) < _FEWEST:
         raise InputError(f"{_COMMAND}: data: expected at least {_FEWEST} documents, but got {len(pairs)}")
     output, digest = Path(output), hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
@@ -143,8 +142,8 @@ def train(
 
     else:
         texts = [*(pair.document for pair in pairs), *(one.summary for maker in sides.values() for one in maker)]
-        found = encode_texts(distinct := list(dict.fromkeys(texts)), encoder, options.unit, lang=options.lang)
-        vectors = {distinct[index]: text.vectors.astype(np.float16) for index, text in found}
+        encoded = encode_texts(distinct := list(dict.fromkeys(texts)), encoder, options.unit, lang=options.lang)
+        vectors = {distinct[index]: text.vectors.astype(np.float16) for index, text in encoded}
         documents, summaries = zip(*sides["train"].pairs, strict=True)
         config["dimension"] = len(vectors[documents[0]][0])
         for name, side in {"document_length": documents, "summary_length": summaries}.items():  # cover 80 %
@@ -227,12 +226,12 @@ def evaluate_samples(predicted: Sequence[float], samples: Sequence[Sample]) -> d
     """Share of own summaries above cross pairs, accuracy (threshold one half), Pearson correlation by mutation."""
     rows, _, labels, kinds = map(np.array, zip(*samples, strict=True))
     scores, out = np.asarray(predicted), dict[str, float]()
-    crossed, own = kinds == "cross", kinds == "original"
+    crossed, original = kinds == "cross", kinds == "original"
     if crossed.any():
-        of_row = dict(zip(rows[own].tolist(), scores[own].tolist(), strict=True))
+        of_row = dict(zip(rows[original].tolist(), scores[original].tolist(), strict=True))
         gaps = np.array([of_row[row] for row in rows[crossed].tolist()]) - scores[crossed]
         out["own_above_other"] = float(np.mean(gaps > 0) + np.mean(gaps == 0) / 2)
-        out["accuracy"] = float(np.mean([np.mean(scores[crossed] < 0.5), np.mean(scores[own] >= 0.5)]))
+        out["accuracy"] = float(np.mean([np.mean(scores[crossed] < 0.5), np.mean(scores[original] >= 0.5)]))
     for kind in ("add", "delete", "replace"):
         chosen = kinds == kind
         if chosen.sum() > 2 and np.ptp(scores[chosen]) > 0:

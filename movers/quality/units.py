@@ -102,8 +102,8 @@ def encode_units(
     if isinstance(encoder, StaticEncoder):
         for index, text in enumerate(units):
             words = split_units(text, "words") if unit == "sentences" else [text]
-            found, known = known_vectors(encoder, words)  # unknown: the zero vector
-            vector = unit_rows(found.sum(axis=0, keepdims=True))[0]
+            vectors, known = known_vectors(encoder, words)  # unknown: the zero vector
+            vector = unit_rows(vectors.sum(axis=0, keepdims=True))[0]
             yield index, (vector, np.zeros((0, len(vector)), np.float32), not known.all())
         return
     for index, encoded in encoder.encode(

@@ -82,10 +82,10 @@ def hungarian_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, f
 def emd_scores(similarity: Floats, a: Floats, b: Floats) -> tuple[float, float, Floats]:
     """Eq. 3–5: precision, recall and the plan T (m, k). Tokens of zero mass do not count in the sums, m and k."""
     rows, columns = np.flatnonzero(a > 0), np.flatnonzero(b > 0)
-    kept = similarity[np.ix_(rows, columns)]
+    matchable = similarity[np.ix_(rows, columns)]
     h, r = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
-    plan = emd(h, r, 1.0 - kept).flow
-    moved = plan * kept
+    plan = emd(h, r, 1.0 - matchable).flow
+    moved = plan * matchable
     precision = float((moved.sum(axis=1) / h).mean())
     recall = float((moved.sum(axis=0) / r).mean())
     flow = np.zeros_like(similarity)

@@ -55,7 +55,7 @@ class Encoding:
     """How a metric encodes texts with a contextual model.
 
     `extra` names the aggregations of other metrics that read the same texts: they are computed in the same forward
-    pass, and those metrics find them in the cache. `sizes_only` gives vectors of no meaning at once, to count units.
+    pass, and those metrics find them in the cache. `sizes_only` returns placeholder vectors at once, to count units.
     """
 
     encoder: ContextualEncoder

@@ -200,16 +200,12 @@ def option_rows(cls: Any) -> list[OptionRow]:
     shared = [item.name for item in _options(PairOptions)]
     rows = []
     for item in sorted(_options(cls), key=lambda item: (item.name != "model", item.name in shared)):
-        choices, values = _choices(kinds[item.name]), item.metadata["values"]
+        kind, about = kinds[item.name], item.metadata
+        choices, values = _choices(kind), about["values"]
         if item.name == "preset":
             values = ", ".join(map(repr, [*cls.presets, None]))
         elif not values:
-            names = [
-                "None" if member is NoneType else getattr(member, "__name__", "")
-                for member in _members(kinds[item.name])
-            ]
+            names = ["None" if member is NoneType else getattr(member, "__name__", "") for member in _members(kind)]
             values = ", ".join(map(repr, choices)) or " or ".join(names)
-        rows.append(
-            OptionRow(item.name, values, item.default, item.metadata["help"], choices, item.metadata["alias_of"])
-        )
+        rows.append(OptionRow(item.name, values, item.default, about["help"], choices, about["alias_of"]))
     return rows

@@ -22,7 +22,7 @@ class Result(dict[str, Any]):
         return f"{self['score']:.4g} (n={len(self['scores'])}{counts}) {printable(self['signature'])}"
 
     def to_pandas(self) -> Any:
-        """A DataFrame with one row per prediction: `scores`, and all else that the metric tells of each prediction."""
+        """A DataFrame with one row per prediction: `scores` and every other list in the result."""
         import pandas
 
         return pandas.DataFrame({name: value for name, value in self.items() if isinstance(value, list)})
@@ -79,11 +79,9 @@ def collect(metric: Metric, examples: Sequence[Example]) -> Result:
         score=math.fsum(example.score for example in scored) / len(scored),
         scores=[example.numbers["score"] for example in examples],
         signature=metric.signature,
-        n_empty=sum(example.empty for example in examples),
-        n_unfiltered=sum(example.unfiltered for example in examples),
-        n_truncated=sum(example.truncated for example in examples),
-        n_unknown=sum(example.unknown for example in examples),
     )
+    for flag in ("empty", "unfiltered", "truncated", "unknown"):
+        result[f"n_{flag}"] = sum(getattr(example, flag) for example in examples)
     if any(distance is not None for distance in distances):
         result["distances"] = distances
     for name in examples[0].parts:

@@ -49,7 +49,7 @@ class TokenText(NamedTuple):
     missing: Sequence[tuple[str, int, int]] = ()
 
     def bag(self, text: str, dropped: tuple[Label, ...]) -> Bag:
-        """The text and what is known of it, still without units."""
+        """A bag of the text, still without units."""
         unknown = bool(self.missing) or bool(self.tokens.unknown.any())
         blank = bool(self.tokens.special.all()) and not self.missing  # no token but special ones
         return Bag(text, dropped=dropped, unknown=unknown, cut=self.cut, blank=blank)
@@ -111,8 +111,7 @@ class TokenText(NamedTuple):
             text, where = ("[start]", 0) if place < leading else ("[end]", len(self.text))
             return label(where, where, "special", reason)._replace(text=text)
 
-        kept = set(places)
-        others = (place for place in range(len(self.tokens.ids)) if place not in kept)
+        others = sorted({*range(len(self.tokens.ids))}.difference(places))
         dropped = [label_at(place, reasons.get(place, "special token")) for place in others]
         dropped += [label(start, end, reason="no vector") for _, start, end in self.missing]
         if self.cut:

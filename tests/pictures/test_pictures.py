@@ -107,10 +107,10 @@ def test_what_a_document_does_not_say_is_marked_in_the_summary() -> None:
     explanation = explained("reference_free_summary_quality", summary, document)
     marks = [unit.mark for unit in explanation.pictures[0].panels[0].left if unit.kind == "sentence"]
     assert marks == ["", "unsupported", "repeated"]
-    first, second = elements(marked_texts(explanation), "p", 'class="running"')
+    first, second = elements(marked_texts(explanation.pictures[0]), "p", 'class="running"')
     assert re.findall('<mark class="unsupported" title="not in the document"[^>]*>(.*?)<', first) == ["9", "Tokyo"]
     assert re.findall('<mark class="covered"[^>]*>(.*?)</mark>', second) == ["In 1999 the river flooded 12 houses."]
-    assert "<b>Volunteers" not in marked_texts(explanation)
+    assert "<b>Volunteers" not in marked_texts(explanation.pictures[0])
 
 
 def test_the_best_reference_comes_first() -> None:

@@ -29,21 +29,20 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
 import httpx
 import psutil  # type: ignore[import-untyped]
 
 from movers.registry import METRICS
+from movers.scores.unrelated import unrelated_texts
 
-LINES = resources.files("movers.data").joinpath("unrelated.txt").read_text(encoding="utf-8").splitlines()
-SENTENCES = [line for line in LINES if line and not line.startswith("#")]
+SENTENCES = unrelated_texts()
 Request = Callable[["Server"], str]  # returns `right`, `refused: …` or `wrong: …`
 
 
 class Server:
-    """`movers serve` with a folder for uploads of its own."""
+    """`movers serve` with a separate folder for uploads."""
 
     def __init__(self, folder: str) -> None:
         with socket.socket() as free:

@@ -239,7 +239,7 @@ def first_failure(tests: list[str]) -> str:
 
 
 def in_a_fork(function: Callable[..., Any], *arguments: object) -> Any:
-    """What the function returns in a process of its own; ``crash`` if that ends before, ``wait`` if it does not end."""
+    """What the function returns in a separate process; ``crash`` if that dies, ``wait`` if it does not end."""
     receiver, sender = FORK.Pipe(duplex=False)
     process = FORK.Process(target=lambda: sender.send(function(*arguments)))
     process.start()

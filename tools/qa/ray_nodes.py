@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-from importlib import resources
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
@@ -25,6 +24,7 @@ from datasets import Dataset  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from movers.engines import score_dataset  # noqa: E402
+from movers.scores.unrelated import unrelated_texts  # noqa: E402
 
 NODE = {"num_cpus": 1, "object_store_memory": 200_000_000}
 
@@ -46,9 +46,8 @@ def kill_when_scoring(raylet: int, killed: list[int]) -> None:
 
 def run(metric: str, rows: int, batch_size: int) -> bool:
     """Print a row of the table; whether all scores are equal."""
-    lines = resources.files("movers.data").joinpath("unrelated.txt").read_text(encoding="utf-8").splitlines()
     draw = random.Random(0)
-    texts = [[" ".join(draw.sample(lines, 2)) for _ in range(rows)] for _ in range(2)]
+    texts = [[" ".join(draw.sample(unrelated_texts(), 2)) for _ in range(rows)] for _ in range(2)]
     dataset = Dataset.from_dict({"prediction": texts[0], "reference": texts[1]})
     expected = score_dataset(dataset, metric, batch_size=batch_size, threads=1).dataset[metric]
     cluster = Cluster(initialize_head=True, head_node_args=NODE)

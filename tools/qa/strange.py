@@ -49,12 +49,12 @@ _CODE = ["<script>alert(1)</script>", "=1+1", "{{7*7}}", "${x}", "' OR 1=1 --", 
 @lru_cache(maxsize=1)
 def scripts() -> dict[str, str]:
     """Letters of every script, by the first word of their names."""
-    found: dict[str, list[str]] = {}
+    scripts: dict[str, list[str]] = {}
     for code in range(0x80, 0x32000):
         letter = chr(code)
         if unicodedata.category(letter).startswith("L"):
-            found.setdefault(unicodedata.name(letter, "?").split()[0].split("-")[0], []).append(letter)
-    return {name: "".join(letters[:400]) for name, letters in found.items() if len(letters) > 4}
+            scripts.setdefault(unicodedata.name(letter, "?").split()[0].split("-")[0], []).append(letter)
+    return {name: "".join(letters[:400]) for name, letters in scripts.items() if len(letters) > 4}
 
 
 def _join(draw: Draw, pieces: Sequence[str], most: int = 12, between: str = " ") -> str:
@@ -182,17 +182,17 @@ def _module(metric: str) -> Any:
 
 def call_module(metric: str, rows: Rows, draw: Draw) -> None:
     """`evaluate.load(…).compute(…)`."""
-    given = {"predictions": [a for a, _ in rows], METRICS[metric].compared_with: [b for _, b in rows]}
+    texts = {"predictions": [a for a, _ in rows], METRICS[metric].compared_with: [b for _, b in rows]}
     module = _module(metric)
     if metric not in ("wms", "sms", "swms", "reference_free_summary_quality"):
-        result = module.compute(**given, model=tiny_encoder())
+        result = module.compute(**texts, model=tiny_encoder())
     else:
-        result = module.compute(**given)
+        result = module.compute(**texts)
     check_result(metric, result, len(rows))
 
 
 def call_command(metric: str, rows: Rows, draw: Draw, folder: Path) -> None:
-    """`movers score`, on files of every form; what is no file of texts at all must be told."""
+    """`movers score`, on files of every format; anything that is not a file of texts must be an error."""
     records = [{"prediction": a, "reference": b} for a, b in rows]
     kind = draw.choice(["jsonl", "json", "csv", "tsv", "bytes"])
     path, output = folder / f"rows.{'jsonl' if kind == 'bytes' else kind}", folder / "scores.jsonl"
@@ -209,12 +209,12 @@ def call_command(metric: str, rows: Rows, draw: Draw, folder: Path) -> None:
             data[draw.randrange(len(data))] = draw.randrange(256)
     path.write_bytes(data)
     output.unlink(missing_ok=True)
-    told = io.StringIO()
-    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
+    stderr = io.StringIO()
+    with contextlib.redirect_stderr(stderr), contextlib.redirect_stdout(io.StringIO()):
         code = main(["score", metric, "-p", str(path), "-r", str(path), "-o", str(output)])
     if code:
-        assert code == 2 and told.getvalue().splitlines()[-1].startswith("movers: error: "), (code, told.getvalue())
-        raise InputError(told.getvalue())
+        assert code == 2 and stderr.getvalue().splitlines()[-1].startswith("movers: error: "), (code, stderr.getvalue())
+        raise InputError(stderr.getvalue())
     scores = [json.loads(line)["score"] for line in output.read_text().splitlines()]
     check_numbers(metric, scores, len(scores) if kind == "bytes" else len(rows))
 
@@ -240,8 +240,8 @@ def call_hook(metric: str, rows: Rows, draw: Draw) -> None:
     ]
     width = max(len(side) for pair in ids for side in pair)
     arrays = [np.array([pair[side] + [-100] * (width - len(pair[side])) for pair in ids]) for side in (0, 1)]
-    found = _hook(metric)(SimpleNamespace(predictions=arrays[0], label_ids=arrays[1], inputs=None))
-    check_numbers(metric, [found[metric]], 1)
+    scores = _hook(metric)(SimpleNamespace(predictions=arrays[0], label_ids=arrays[1], inputs=None))
+    check_numbers(metric, [scores[metric]], 1)
 
 
 @lru_cache(maxsize=1)
@@ -261,9 +261,9 @@ def call_reward(metric: str, rows: Rows, draw: Draw) -> None:
     chat = draw.random() < 0.3
     completions = [[{"role": "assistant", "content": a}] if chat else a for a, _ in rows]
     references = [draw.choice([b, [b], [b, "snow"], None, []]) if draw.random() < 0.2 else b for _, b in rows]
-    found = _reward(metric)(completions=completions, reference=references, prompts=[""] * len(rows))
-    assert len(found) == len(rows)
-    values = [value for value in found if value is not None]
+    rewards = _reward(metric)(completions=completions, reference=references, prompts=[""] * len(rows))
+    assert len(rewards) == len(rows)
+    values = [value for value in rewards if value is not None]
     check_numbers(metric, values, len(values), low=0.0 if metric in ("wms", "sms", "swms") else -1.0)
 
 

@@ -36,31 +36,31 @@ def linearise(amr: str) -> str:
 
 
 def _node(tokens: Iterator[str], concepts: dict[str, str]) -> list[str]:
-    found: list[str] = []
+    symbols: list[str] = []
     skip = variable = False
     for token in tokens:
         if token == "(":
-            found.append("(")
+            symbols.append("(")
             variable = True
         elif token == ")":
-            if found[-2] == "(":  # a concept alone needs no brackets
-                found[-2:] = found[-1:]
+            if symbols[-2] == "(":  # a concept alone needs no brackets
+                symbols[-2:] = symbols[-1:]
             else:
-                found.append(")")
+                symbols.append(")")
         elif skip:
             skip = False
         elif token == "/":
             continue
         elif variable:
-            found.append(concepts.get(token, token))
+            symbols.append(concepts.get(token, token))
             variable = False
             next(tokens)  # the slash
             next(tokens)  # the concept
         elif token == ":wiki":
             skip = True
         else:
-            found.append(concepts.get(token, token).strip('"'))
-    return found
+            symbols.append(concepts.get(token, token).strip('"'))
+    return symbols
 
 
 def _strip(text: str) -> str:

@@ -79,10 +79,10 @@ def reward_values(
     if system == "bleu":
         texts = generator.decode(outputs)
         return torch.tensor(
-            [sentence_bleu(text, [own]).score / 100 for text, own in zip(texts, sentences, strict=True)]
+            [sentence_bleu(text, [sentence]).score / 100 for text, sentence in zip(texts, sentences, strict=True)]
         )
     ids, mask = generator.pad(outputs, end=False)
-    references, reference_mask = generator.pad([generator.encode_sentence(own) for own in sentences], end=False)
+    references, reference_mask = generator.pad([*map(generator.encode_sentence, sentences)], end=False)
     with torch.no_grad():
         return bertscore_tensors(
             table[ids], mask, table[references], reference_mask, alignment=ALIGNMENTS[system], threads=1
@@ -93,23 +93,23 @@ def batches(pairs: Sequence[Pair], generator: Generator, size: int, seed: int) -
     """Shuffled batches of pairs of similar length."""
     draw = random.Random(seed)
     order = draw.sample(list(pairs), len(pairs))
-    found = []
+    groups = []
     for begin in range(0, len(order), size * 8):
         part = sorted(order[begin : begin + size * 8], key=lambda pair: len(generator.encode_graph(pair.graph)))
-        found += [part[at : at + size] for at in range(0, len(part), size)]
-    return draw.sample(found, len(found))
+        groups += [part[at : at + size] for at in range(0, len(part), size)]
+    return draw.sample(groups, len(groups))
 
 
 def decode_all(generator: Generator, pairs: Sequence[Pair], size: int = 64) -> list[list[int]]:
     """Greedy outputs, in the order of the pairs."""
     order = sorted(range(len(pairs)), key=lambda index: len(pairs[index].graph))
-    found: dict[int, list[int]] = {}
+    outputs: dict[int, list[int]] = {}
     with torch.no_grad():
         for begin in range(0, len(order), size):
             part = order[begin : begin + size]
             prompts = generator.read_prompts([pairs[index].graph for index in part])
-            found.update(zip(part, generator.generate(prompts, sample=False), strict=True))
-    return [found[index] for index in range(len(pairs))]
+            outputs.update(zip(part, generator.generate(prompts, sample=False), strict=True))
+    return [outputs[index] for index in range(len(pairs))]
 
 
 def measure(generator: Generator, pairs: Sequence[Pair]) -> tuple[dict[str, float], list[str]]:
@@ -135,7 +135,7 @@ def loss_of(
 ) -> tuple[torch.Tensor, Step]:
     """The mixed loss of a batch; `start` and `xent` have cross-entropy alone."""
     sentences = [pair.sentence for pair in batch]
-    targets = [generator.encode_sentence(own) for own in sentences]
+    targets = [*map(generator.encode_sentence, sentences)]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=generator.half):
         prompts = generator.read_prompts([pair.graph for pair in batch])
         if system in ("start", "xent"):
@@ -160,21 +160,12 @@ def train(
     system: str, seed: int, generator: Generator, parts: dict[str, list[Pair]], setting: Setting, folder: Path
 ) -> list[dict[str, float]]:
     """One system of one seed, from its checkpoint if there is one; returns the validation curve."""
-    pairs = parts["train"]
-    if system == "start":
-        steps = [
-            batch
-            for epoch in range(setting.start_epochs)
-            for batch in batches(pairs, generator, setting.batch, 1000 * seed + epoch)
-        ]
-    else:
-        subset = random.Random(seed).sample(pairs, min(setting.reward_sentences, len(pairs)))
-        steps = [
-            batch
-            for epoch in range(setting.reward_epochs)
-            for batch in batches(subset, generator, setting.batch, 1000 * seed + 500 + epoch)
-        ]
-    rate = setting.start_rate if system == "start" else setting.rate
+    pairs, first, epochs, rate = parts["train"], 1000 * seed, setting.start_epochs, setting.start_rate
+    if system != "start":
+        pairs = random.Random(seed).sample(pairs, min(setting.reward_sentences, len(pairs)))
+        first, epochs, rate = first + 500, setting.reward_epochs, setting.rate
+    orders = range(first, first + epochs)  # seeds, one for each epoch
+    steps = [batch for order in orders for batch in batches(pairs, generator, setting.batch, order)]
     optimiser = torch.optim.AdamW(generator.trained.values(), lr=rate, weight_decay=0.0)
     checkpoint, curve, done, spent = folder / "checkpoint.pt", [], 0, 0.0
     if checkpoint.is_file():
@@ -298,19 +289,19 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--threads", type=int, default=1)
-    given = parser.parse_args()
-    torch.set_num_threads(given.threads)
-    given.folder.mkdir(parents=True, exist_ok=True)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     everything = split(data_folder() / "corpora" / "lpp_amr_v3.jsonl.gz")
     generator: Generator
-    if given.model == "scratch":
+    if arguments.model == "scratch":
         name, setting = "amr_scratch", SETTINGS["amr_scratch"]
         generator = SmallTransformer(everything, setting.size, setting.layers, setting.dropout)
     else:
         name, setting = "amr_to_text", SETTINGS["amr_to_text"]
-        generator = CausalGenerator(Path(given.model), setting.layers)
-    run = Run(name, generator, everything, setting, given.folder)
-    for seed in given.seeds:
+        generator = CausalGenerator(Path(arguments.model), setting.layers)
+    run = Run(name, generator, everything, setting, arguments.folder)
+    for seed in arguments.seeds:
         run.compare(seed)
 
 

@@ -30,7 +30,7 @@ LONGEST = 24  # tokens of an output
 
 
 class Attention(nn.Module):
-    """Attention with keys and values that are given, so that they can be kept."""
+    """Attention over keys and values that were computed before, so that they can be cached."""
 
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
@@ -44,8 +44,8 @@ class Attention(nn.Module):
     def forward(self, states: Tensor, keys_values: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         query = self.query(states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         keys, values = keys_values
-        found = scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
-        return self.out(found.transpose(1, 2).flatten(2))
+        attended = scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
+        return self.out(attended.transpose(1, 2).flatten(2))
 
 
 class Layer(nn.Module):
@@ -64,15 +64,15 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """New states (B, n, d) and the layer's keys and values; `mask` is that of the graph."""
         inner = self.norms[0](states)
-        own = self.itself.keys_values(inner)
+        cached = self.itself.keys_values(inner)
         if past is not None:
-            own = torch.cat([past, own], 3)
+            cached = torch.cat([past, cached], 3)
         masks = (None, mask) if self.across else (mask, None)
         causal = self.across is not None and states.shape[1] > 1
-        states = states + self.dropout(self.itself(inner, own, masks[0], causal))
+        states = states + self.dropout(self.itself(inner, cached, masks[0], causal))
         if self.across is not None and memory is not None:
             states = states + self.dropout(self.across(self.norms[1](states), memory, masks[1]))
-        return states + self.dropout(self.forward_part(self.norms[-1](states))), own
+        return states + self.dropout(self.forward_part(self.norms[-1](states))), cached
 
 
 class Network(nn.Module):
@@ -106,11 +106,11 @@ class Network(nn.Module):
     ) -> tuple[Tensor, list[Tensor]]:
         """States (B, n, d) after ids (B, n), and the keys and values of all that is written."""
         states = self.embed(ids, 1, past[0].shape[3] if past else 0)
-        kept = []
+        written = []
         for number, layer in enumerate(self.decoder):
-            states, own = layer(states, mask[:, None, None].bool(), memory[number], past[number] if past else None)
-            kept.append(own)
-        return self.norms[1](states), kept
+            states, cached = layer(states, mask[:, None, None].bool(), memory[number], past[number] if past else None)
+            written.append(cached)
+        return self.norms[1](states), written
 
     def logits(self, states: Tensor) -> Tensor:
         """Of the tokens (…, words) after states (…, d)."""
@@ -196,8 +196,8 @@ class SmallTransformer(Generator[Graphs]):
         repeats = len(ids) // len(prompts.ids)
         before = torch.cat([torch.full((len(ids), 1), self._start), ids[:, :-1]], 1)
         states, _ = self.model.decode(before, *_repeated(prompts.memory, prompts.mask, repeats), [])
-        found = token_log_probs(self.model.logits(states[mask.bool()])[None], ids[mask.bool()][None])  # no padding
-        return torch.zeros(mask.shape).masked_scatter(mask.bool(), found)
+        log_probs = token_log_probs(self.model.logits(states[mask.bool()])[None], ids[mask.bool()][None])  # no padding
+        return torch.zeros(mask.shape).masked_scatter(mask.bool(), log_probs)
 
     @torch.no_grad()
     def generate(self, prompts: Graphs, sample: bool, generator: torch.Generator | None = None) -> list[list[int]]:

@@ -40,11 +40,11 @@ class Batch:
     ids: Tensor
     lengths: Tensor
     targets: list[list[int]]
-    own: list[list[str]]
+    new_words: list[list[str]]
 
     @property
     def extra(self) -> int:
-        return max(map(len, self.own))
+        return max(map(len, self.new_words))
 
 
 def words_of(text: str) -> list[str]:
@@ -67,12 +67,12 @@ def read(folder: Path, longest_document: int, longest_summary: int) -> dict[str,
     """Articles for training, validation (200) and test (200), the same for every seed; beginnings of documents."""
     rows = [row for name in SETS for row in read_records(folder / f"{name}.jsonl.gz")]
     rows.sort(key=lambda row: hashlib.sha256(str(row["source"]).encode()).hexdigest())
-    found = [
+    articles = [
         Article(words_of(str(row["source"]))[:longest_document], words_of(str(row["summary"]))[:longest_summary])
         for row in rows
     ]
-    found = [article for article in found if len(article.document) >= 20 and len(article.summary) >= 5]
-    return {"test": found[:200], "validation": found[200:400], "train": found[400:]}
+    articles = [article for article in articles if len(article.document) >= 20 and len(article.summary) >= 5]
+    return {"test": articles[:200], "validation": articles[200:400], "train": articles[400:]}
 
 
 class Vocabulary:
@@ -87,8 +87,8 @@ class Vocabulary:
         """Static vectors of the words, reduced to their principal components (V, dimensions)."""
         encoder = load_encoder("wordllama")
         assert isinstance(encoder, StaticEncoder)
-        found, _ = encoder.vectors(self.words)
-        centred = np.asarray(found, dtype=np.float64) - found.mean(axis=0)
+        vectors, _ = encoder.vectors(self.words)
+        centred = np.asarray(vectors, dtype=np.float64) - vectors.mean(axis=0)
         _, _, axes = np.linalg.svd(centred, full_matrices=False)
         reduced = centred @ axes[:dimensions].T
         reduced *= 0.1 / reduced.std()
@@ -96,17 +96,17 @@ class Vocabulary:
         return torch.tensor(reduced, dtype=torch.float32)
 
     def batch(self, articles: Sequence[Article]) -> Batch:
-        own: list[list[str]] = []
+        new_words: list[list[str]] = []
         rows, targets = [], []
         for article in articles:
             new = list(dict.fromkeys(word for word in article.document if word not in self.numbers))
             local = {word: len(self.words) + place for place, word in enumerate(new)}
-            own.append(new)
+            new_words.append(new)
             rows.append([self.numbers.get(word) or local[word] for word in article.document])
             targets.append([self.numbers.get(word) or local.get(word, UNKNOWN) for word in article.summary])
         width = max(map(len, rows))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-        return Batch(ids, torch.tensor([len(row) for row in rows]), targets, own)
+        return Batch(ids, torch.tensor([len(row) for row in rows]), targets, new_words)
 
-    def text(self, output: Sequence[int], own: Sequence[str]) -> str:
-        return text_of([(self.words + list(own))[number] for number in output if number != END])
+    def text(self, output: Sequence[int], new_words: Sequence[str]) -> str:
+        return text_of([(self.words + list(new_words))[number] for number in output if number != END])

@@ -96,7 +96,7 @@ class PointerGenerator(nn.Module):
         """Sampled or greedy outputs, without end."""
         rows = len(documents.ids)
         last, state = torch.full((rows, 1), BEGIN), documents.state
-        found: list[list[int]] = [[] for _ in range(rows)]
+        outputs: list[list[int]] = [[] for _ in range(rows)]
         running = [True] * rows
         for _ in range(longest):
             scores, state = self.step(documents, last, state)
@@ -105,11 +105,11 @@ class PointerGenerator(nn.Module):
             for row, word in enumerate(chosen[:, 0].tolist()):
                 running[row] = running[row] and word != END
                 if running[row]:
-                    found[row].append(word)
+                    outputs[row].append(word)
             if not any(running):
                 break
             last = chosen
-        return found
+        return outputs
 
     @torch.no_grad()
     def beam(self, documents: Encoded, longest: int, shortest: int, width: int = 5) -> list[list[int]]:
@@ -130,7 +130,7 @@ class PointerGenerator(nn.Module):
                 scores[:, END] = -1e9
             words = scores.shape[1]
             best = (totals.view(-1, 1) + scores).view(rows, -1).topk(2 * width)
-            kept: list[int] = []
+            sources: list[int] = []
             chosen: list[int] = []
             sums: list[float] = []
             for row in range(rows):
@@ -142,12 +142,12 @@ class PointerGenerator(nn.Module):
                         if rank < width:
                             ended[row].append((total / (step + 1), prefixes[source]))
                     elif count < width:
-                        kept.append(source)
+                        sources.append(source)
                         chosen.append(word)
                         sums.append(total)
                         count += 1
-            prefixes = [[*prefixes[source], word] for source, word in zip(kept, chosen, strict=True)]
-            order = torch.tensor(kept)
+            prefixes = [[*prefixes[source], word] for source, word in zip(sources, chosen, strict=True)]
+            order = torch.tensor(sources)
             state = (state[0][:, order].contiguous(), state[1][:, order].contiguous())
             last, totals = torch.tensor(chosen)[:, None], torch.tensor(sums).view(rows, width)
             if all(len(items) >= width for items in ended):

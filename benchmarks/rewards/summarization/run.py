@@ -92,12 +92,12 @@ class Learner:
         if self.row == "mle":
             return [[(article, 0.0) for article in group] for group in groups]
         steps = setting.rounds * setting.round_steps
-        found = []
+        batches = []
         for number, group in enumerate(groups[: setting.round_steps], epoch * setting.round_steps):
             rise = setting.last_weight - setting.first_weight
             weight = setting.first_weight + rise * min(number / max(steps - 1, 1), 1.0)
-            found.append([(article, weight) for article in group])
-        return found
+            batches.append([(article, weight) for article in group])
+        return batches
 
     def loss(self, batch: Sequence[tuple[Article, float]]) -> Tensor:
         articles, weight = [article for article, _ in batch], batch[0][1]
@@ -134,7 +134,7 @@ class Learner:
 
     @torch.no_grad()
     def decode(self, articles: Sequence[Article], beam: bool) -> list[str]:
-        setting, found = self.setting, []
+        setting, texts = self.setting, []
         self.module.eval()
         for begin in range(0, len(articles), 25):
             made = self.vocabulary.batch(articles[begin : begin + 25])
@@ -143,11 +143,11 @@ class Learner:
                 rows = self.module.beam(documents, setting.summary_tokens, setting.shortest, setting.beam)
             else:
                 rows = self.module.generate(documents, False, setting.summary_tokens)
-            found += self._texts(rows, made)
-        return found
+            texts += self._texts(rows, made)
+        return texts
 
     def _texts(self, outputs: Sequence[Sequence[int]], made: Batch) -> list[str]:
-        return [self.vocabulary.text(row, made.own[at % len(made.own)]) for at, row in enumerate(outputs)]
+        return [self.vocabulary.text(row, made.new_words[at % len(made.new_words)]) for at, row in enumerate(outputs)]
 
     def _references(self, articles: Sequence[Article]) -> list[str]:
         return [text_of(article.summary) for article in articles]
@@ -194,10 +194,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     setting = Setting()
-    given.folder.mkdir(parents=True, exist_ok=True)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     parts = read(data_folder() / "corpora", setting.document_tokens, setting.summary_tokens)
     for name, articles in parts.items():
         sizes = {
@@ -206,25 +206,25 @@ def main() -> None:
         save("summarization", name, "", sizes, len(articles))
     vocabulary = Vocabulary(parts["train"], setting.words)
     vectors = vocabulary.vectors(setting.embedding)
-    for seed in given.seeds:
+    for seed in arguments.seeds:
         torch.manual_seed(seed)
         network = PointerGenerator(vectors.clone(), setting.hidden)
         learner = Learner(network, vocabulary, parts, setting, "mle", seed)
-        train(learner, 1e-3, given.folder / f"mle-{seed}.pt")
+        train(learner, 1e-3, arguments.folder / f"mle-{seed}.pt")
         weights = {name: value.clone() for name, value in network.state_dict().items()}
         for row in ROWS:
             if is_finished("summarization", row, seed):
                 continue
             if row != "mle":
                 network.load_state_dict(weights)
-                checkpoint = given.folder / f"row-{seed}-{row}.pt"
+                checkpoint = arguments.folder / f"row-{seed}-{row}.pt"
                 rate = PAPER_RATE if row == "sms-1e-5" else RATE
                 train(replace(learner, row=row.split("-")[0]), rate, checkpoint)
                 checkpoint.unlink()
             outputs = learner.decode(parts["test"], beam=True)
             each = scores_of(outputs, learner._references(parts["test"]))
             # Outputs copy much of the articles, which are not ours to publish: they stay in the folder of the run.
-            (given.folder / f"outputs-{row}-{seed}.json").write_text(json.dumps(outputs, ensure_ascii=False))
+            (arguments.folder / f"outputs-{row}-{seed}.json").write_text(json.dumps(outputs, ensure_ascii=False))
             values: dict[str, float | str] = {COLUMNS[name]: 100 * mean(scores) for name, scores in each.items()}
             if seed == 0:
                 values |= {f"output {number}": quote(outputs[number]) for number in SAMPLES}
