@@ -39,7 +39,7 @@ class RowError(InputError):
 
 
 class TextError(InputError):
-    """What is wrong with a text, raised by who does not know which row it is in."""
+    """What is wrong with a text, raised before its row is known."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(reason)
