@@ -13,14 +13,11 @@ def _kind(value: object) -> str:
     return "None" if value is None else type(value).__name__
 
 
-def _shown(value: object) -> str:
-    return "None" if value is None else f"{_kind(value)}: {value!r:.60}"
-
-
 def check_text(metric: str, argument: str, row: str, value: object) -> str:
     """Check one text: a str that can be encoded in UTF-8."""
     if not isinstance(value, str):
-        raise InputError(f"{metric}: {argument}[{row}]: expected a text (str), but got {_shown(value)}")
+        actual = "None" if value is None else f"{_kind(value)}: {value!r:.60}"
+        raise InputError(f"{metric}: {argument}[{row}]: expected a text (str), but got {actual}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -71,8 +71,7 @@ def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Names
     inputs = common.InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: others})
     prediction, other = (files[0].column for files in inputs.texts.values())
     if prediction == other and not getattr(arguments, spec.compared_with):
-        problem = f"expected a column of {spec.compared_with}, or --{spec.compared_with} FILE"
-        raise InputError(f"{arguments.file}: {problem}, but got predictions only")
+        raise InputError(f"{arguments.file} has no column of {spec.compared_with}: pass --{spec.compared_with} FILE")
     from movers.pictures import report
 
     options.setdefault("progress", False if arguments.quiet else None)

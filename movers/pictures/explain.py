@@ -256,9 +256,8 @@ def explain(
     spec, _ = parse_metric(metric)
     argument = spec.compared_with.removesuffix("s")
     texts, unused = (source, reference) if argument == "source" else (reference, source)
-    other = "reference" if argument == "source" else "source"
     if texts is None or unused is not None:
-        raise InputError(f"{spec.name}: explain: pass {argument}=, the text to compare with, and no {other}=")
+        raise InputError(f"{spec.name}: explain: pass {argument}=, the text to compare with, and nothing else")
     group = [texts] if isinstance(texts, str) else texts
     (checked,), (others,) = check_pairs(spec.name, [prediction], [group], spec.compared_with)
     row = Row(checked, **{spec.compared_with: others})

@@ -145,10 +145,9 @@ def mover_distance(
     3.0
     """
     check_choice("mover_distance", "distance", distance, get_args(Distance))
-    first, second = np.shape(vectors_a), np.shape(vectors_b)
-    if len(first) != 2 or len(second) != 2 or first[1] != second[1]:
-        shapes = f"expected shapes (m, d) and (n, d), but got {first} and {second}"
-        raise InputError(f"mover_distance: vectors_a and vectors_b: {shapes}")
+    a, b = np.shape(vectors_a), np.shape(vectors_b)
+    if len(a) != 2 or len(b) != 2 or a[1] != b[1]:
+        raise InputError(f"mover_distance: vectors: expected shapes (m, d) and (n, d), but got {a} and {b}")
     costs = pairwise_distances(vectors_a, vectors_b, distance)
     return emd(masses_a, masses_b, costs), costs
 
@@ -205,13 +204,7 @@ class ClarkOptions(PairOptions):
     context: Literal["sentence", "text"] = option("sentence", "what a contextual model encodes at a time")
 
     presets = {
-        "paper": {
-            "stopwords": "drop",
-            "alphabetic": True,
-            "distance": "euclidean",
-            "temperature": 1.0,
-            "oov": "zero",
-        }
+        "paper": {"stopwords": "drop", "alphabetic": True, "distance": "euclidean", "temperature": 1.0, "oov": "zero"}
     }
 
     def settle(self, metric: str) -> Self:

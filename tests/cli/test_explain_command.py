@@ -75,5 +75,5 @@ def test_a_file_of_predictions_alone_is_not_compared_with_itself(
 ) -> None:
     path = tmp_path / name
     path.write_text(content)
-    expected = f"{path}: expected a column of references, or --references FILE, but got predictions only"
+    expected = f"{path} has no column of references: pass --references FILE"
     assert failure("explain", "wms", "--file", path, "-o", tmp_path / "a.html") == expected
