@@ -41,7 +41,7 @@ class RowError(InputError):
 
 
 class TextError(InputError):
-    """What is wrong with a text, raised before the row is known."""
+    """What is wrong with a text, raised before its row is known."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(reason)

@@ -16,7 +16,8 @@ def _kind(value: object) -> str:
 def check_text(metric: str, argument: str, row: str, value: object) -> str:
     """Check one text: a str that can be encoded in UTF-8."""
     if not isinstance(value, str):
-        raise InputError(f"{metric}: {argument}[{row}]: expected a text (str), but got {_kind(value)}: {value!r:.60}")
+        actual = "None" if value is None else f"{_kind(value)}: {value!r:.60}"
+        raise InputError(f"{metric}: {argument}[{row}]: expected a text (str), but got {actual}")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -28,7 +29,7 @@ def check_text(metric: str, argument: str, row: str, value: object) -> str:
 def _as_list(metric: str, argument: str, value: object, expected: str) -> list[object]:
     # A set has no order.
     if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
-        actual = f"one str: {value!r:.40}" if isinstance(value, str) else _kind(value)
+        actual = f"a single str: {value!r:.40}" if isinstance(value, str) else _kind(value)
         raise InputError(f"{metric}: {argument}: expected {expected}, but got {actual}")
     return list(value)
 
@@ -109,5 +110,5 @@ def check_options(metric: str, options: Iterable[str], valid: Iterable[str]) -> 
 
 def did_you_mean(name: str, valid: Iterable[str]) -> str:
     """The most similar valid name as a question, or nothing."""
-    close = difflib.get_close_matches(name, list(valid), 1)
+    close = difflib.get_close_matches(name.lower(), list(valid), 1)
     return f" (did you mean {close[0]!r}?)" if close else ""

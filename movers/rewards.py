@@ -54,7 +54,7 @@ def _text(reward: str, argument: str, row: int, value: object) -> str:
 
 def _texts(reward: str, completions: Sequence[object]) -> list[str]:
     if isinstance(completions, str):
-        raise InputError(f"{reward}: completions: expected a list of texts, but got one str")
+        raise InputError(f"{reward}: completions: expected a list of texts, but got a single str")
     return [_text(reward, "completions", row, value) for row, value in enumerate(completions)]
 
 

@@ -78,7 +78,8 @@ class Scorer:
             items: list[Any] = [metrics] if pair or isinstance(metrics, str) else list(metrics)
             labels = [item if isinstance(item, str) else item[0] for item in items]
             if not labels or len(set(labels)) < len(labels):
-                raise InputError(f"metrics: expected different metrics, but got {', '.join(labels) or 'none'}")
+                expected = "different metrics" if labels else "at least one metric"
+                raise InputError(f"metrics: expected {expected}, but got {', '.join(labels) or 'none'}")
             metrics = dict(zip(labels, items, strict=True))
         self.specs: dict[str, MetricSpec] = {}
         self.options: dict[str, MetricOptions] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -175,8 +176,8 @@ def language_stop_words(lang: str) -> frozenset[str] | None:
     return frozenset(map(str.lower, get_stop_words(language))) if language in LANGUAGE_MAPPING else None
 
 
-def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> frozenset[str]:
-    """The set of stop words that an option stands for; errors name the metric.
+def stop_words(stopwords: object, metric: str = "", lang: str = "en") -> frozenset[str]:
+    """The set of stop words that an option stands for; errors and the warning name the metric.
 
     `"auto"` and `"drop"` are the list for `lang` (none, with a warning, if there is no list), `"english"` the bundled
     list.
@@ -185,7 +186,7 @@ def stop_words(stopwords: object, metric: str = "texts", lang: str = "en") -> fr
         return frozenset()
     if isinstance(stopwords, str) and stopwords in ("auto", "drop", "english"):
         words = language_stop_words("en" if stopwords == "english" else lang)
-        if words is None:
+        if words is None and metric:  # without a metric, the option has been checked before
             warn_once(
                 f"{metric}: stopwords: there is no list for lang={lang!r}, so all words count alike; "
                 "pass stopwords=None, or a list of your own"
@@ -267,7 +268,7 @@ class WordRules:
         return [self._span(piece, 0, len(piece))]
 
     def _span(self, piece: str, start: int, end: int) -> Span:
-        word, reason = piece.lower() if self.lowercase else piece, ""
+        word, reason = unicodedata.normalize("NFC", piece.lower() if self.lowercase else piece), ""
         if piece.isalpha():  # the common case first
             pass
         elif self.alphabetic and not _LETTERS.fullmatch(piece):

@@ -92,7 +92,7 @@ class IdfTable:
         """Read a table written by `save`."""
         file = Path(path)
         if not os.path.isfile(file):
-            raise InputError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but no file {file}")
+            raise InputError(f"idf: expected 'corpus', None, an IdfTable or a saved table, but there is no file {file}")
         try:
             plain = json.loads(read_text(file))
             if plain["format"] != "movers-idf-1":
@@ -132,7 +132,7 @@ def idf_tables(
     count = len(idf) if isinstance(idf, tuple | list) else 2 if idf == "per-side" else 1
     if not 1 <= count <= 1 + two_sides:
         expected = "a table or a pair of tables" if two_sides else "one table for both sides"
-        raise InputError(f"{metric}: idf: expected {expected}, but got {count}")
+        raise InputError(f"{metric}: idf: expected {expected}, but got {idf if isinstance(idf, str) else count}")
     if isinstance(idf, str) and idf in CORPUS_TABLES:
         if corpus is None:
             raise InputError(f"{metric}: idf: {idf!r} needs the texts of the whole call; pass an IdfTable here")

@@ -71,7 +71,7 @@ def test_each_distinct_text_is_encoded_once_and_each_pair_compared_once(monkeypa
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: movers.pairwise("wms", "abc"), "wms: texts: expected a list of texts, but got one str: 'abc'"),
+        (lambda: movers.pairwise("wms", "abc"), "wms: texts: expected a list of texts, but got a single str: 'abc'"),
         (lambda: movers.pairwise("wms", []), "wms: texts: expected at least one text"),
         (lambda: movers.pairwise("wms", ["a"], ["b", None]), r"wms: others\[1\]: expected a text \(str\), but"),
         (

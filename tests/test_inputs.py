@@ -13,8 +13,8 @@ from movers.inputs import check_pairs, check_text_groups
 @pytest.mark.parametrize(
     ("predictions", "references", "message"),
     [
-        ("a cat", ["a cat"], "predictions: expected a list of texts, but got one str: 'a cat'"),
-        (["a cat"], "a cat", "references: expected a list of texts or of lists of texts, but got one str"),
+        ("a cat", ["a cat"], "predictions: expected a list of texts, but got a single str: 'a cat'"),
+        (["a cat"], "a cat", "references: expected a list of texts or of lists of texts, but got a single str"),
         (None, ["a"], "predictions: expected a list of texts, but got None"),
         (["a"], None, "references: expected references to compare with, but got none"),
         (["a", None], ["a", "b"], r"predictions\[1\]: expected a text \(str\), but got None"),

@@ -27,6 +27,11 @@ def test_values_are_read_as_what_they_look_like(text: str, value: Any) -> None:
     assert parsed == value and type(parsed) is type(value)
 
 
+def test_the_case_of_a_name_does_not_hide_what_is_meant() -> None:
+    with pytest.raises(InputError, match=r"but got 'WMS' \(did you mean 'wms'\?\)"):
+        find_metric("WMS")
+
+
 def test_metrics_with_options() -> None:
     assert parse_options(["drop-subwords=false", "model=a=b"]) == {"drop_subwords": False, "model": "a=b"}
     for text, options in [
@@ -66,7 +71,7 @@ def test_a_metric_has_one_function_and_closed_options() -> None:
 @pytest.mark.parametrize(
     ("metrics", "texts", "message"),
     [
-        ([], {"references": ["a"]}, "metrics: expected different metrics, but got none"),
+        ([], {"references": ["a"]}, "metrics: expected at least one metric, but got none"),
         (["wms", "wms"], {"references": ["a"]}, "metrics: expected different metrics, but got wms, wms"),
         (["wms"], {"sources": ["a"]}, "wms: references: expected references to compare with, but got none"),
         (["wms", "reference_free_summary_quality"], {"references": ["a"]}, "quality: sources: expected sources"),

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 import sentencex
 
+import movers
 from movers.errors import InputError, warn_once
 from movers.texts import (
     STOP_MASS,
@@ -94,7 +95,7 @@ def test_the_fast_pattern_for_plain_text_splits_as_the_general_rules_do() -> Non
         ("我们去北京。", {}, list("我们去北京")),  # Han: by character
         ("カタカナ ที่นี่", {}, ["カタカナ", "ที่", "นี่"]),  # a run of katakana; marks stay with their letter
         ("हिन्दी में, Привет! שלום 한국어", {}, ["हिन्दी", "में", "привет", "שלום", "한국어"]),
-        ("nai\u0308ve Straße", {}, ["nai\u0308ve", "straße"]),
+        ("nai\u0308ve Straße", {}, ["na\u00efve", "straße"]),
         ("don't isn’t can't won't BANK'S", {}, [*"do not is not can not will not bank".split()]),
         ("I'm you're we've O'Brien he'd", {}, [*"i am you are we have o'brien he would".split()]),
         ("Can't", {"lowercase": False}, ["Can", "not"]),
@@ -140,6 +141,20 @@ def test_stop_words_follow_the_language() -> None:
     for wrong in ("german", 5, ["a", 3], iter(["a"])):
         with pytest.raises(InputError, match="stopwords: expected .*, but"):
             stop_words(wrong)
+
+
+def test_a_missing_list_is_reported_once_and_with_its_metric(recwarn: pytest.WarningsRecorder) -> None:
+    warn_once.cache_clear()
+    movers.wms(["a"], ["b"], lang="xx", temperature=1)
+    assert [str(warning.message)[:14] for warning in recwarn if "no list" in str(warning.message)] == ["wms: stopwords"]
+
+
+@pytest.mark.parametrize("form", ["NFD", "NFC"])
+def test_equivalent_unicode_forms_are_one_word(form: Literal["NFD", "NFC"]) -> None:
+    """Files from macOS and PDF tools have decomposed accents, which look the same."""
+    text = unicodedata.normalize(form, "Le café de Mañana, 한국어")
+    assert WordRules().words(text) == ["le", "café", "de", "mañana", "한국어"]
+    assert movers.wms([text], ["Le café de Mañana, 한국어"])["score"] == pytest.approx(1)
 
 
 def test_signatures_name_the_stop_words() -> None:

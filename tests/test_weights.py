@@ -96,7 +96,7 @@ def test_tables_come_from_the_call_from_files_or_from_the_caller(tmp_path: Path)
     for idf, tokenizer, message in [
         ("corpus", None, "'corpus' needs the texts of the whole call"),
         ([references] * 2, None, "expected one table for both sides, but got 2"),
-        ("per-side", None, "expected one table for both sides, but got 2"),
+        ("per-side", None, "expected one table for both sides, but got per-side"),
         (3, None, "expected 'corpus', a saved table's path or an IdfTable, but got 3"),
         (tokens, None, "expected a table of words, but got one of tokens"),
         (tokens, "y", "the table was built with another tokenizer .*digest x, this encoder's y"),

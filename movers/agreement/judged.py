@@ -71,7 +71,8 @@ class JudgedSet:
         numeric = {key for cells in scores for key, cell in cells.items() if _number(cell) is not None}
         if not numeric:
             where, row = located[0]
-            raise unusable(f"{where} has the fields {', '.join(row)}; --human names the column of human scores")
+            hint = f"none with numbers is {' or '.join(human)}" if human else "--human names the column of human scores"
+            raise unusable(f"{where} has the fields {', '.join(row)}; {hint}")
         texts = []
         for number, ((where, row), cells) in enumerate(zip(located, scores, strict=True)):
             judged = {key: _score(cell, f"{where}: {key}") for key, cell in cells.items() if key in numeric}

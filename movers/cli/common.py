@@ -111,7 +111,7 @@ class InputFiles:
         counts: dict[str, int] = {}
         for argument, paths in files.items():
             if not paths:
-                raise InputError(f"expected --{argument} FILE")
+                raise InputError(f"--{argument} FILE is required: the metric compares predictions with {argument}")
             for number, path in enumerate(paths, start=1):
                 if path not in tables:
                     named = (columns[name] for name in files if path in files[name])

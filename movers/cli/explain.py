@@ -30,7 +30,7 @@ def add_parser(commands: common.Subparsers) -> None:
     add("--prediction", metavar="TEXT", help="text to score")
     add("--reference", metavar="TEXT", action="append", default=[], help="reference text; repeatable")
     add("--source", metavar="TEXT", action="append", default=[], help="source document; repeatable")
-    file = "predictions to report on; without -r or --sources, also with a column of references or source documents"
+    file = "predictions to report on; without -r or --sources, it must also have a column of references or sources"
     add("--file", metavar="FILE", help=file)
     common.add_compared_texts(parser)
     output = "picture of the pair: .html, .svg, .png or .json (default: print the largest flows); or report: .html"
@@ -69,6 +69,9 @@ def _report(spec: MetricSpec, options: dict[str, Any], arguments: argparse.Names
     check_output(arguments.output, (".html",))
     others = getattr(arguments, spec.compared_with) or [arguments.file]
     inputs = common.InputFiles(arguments, {"predictions": [arguments.file], spec.compared_with: others})
+    prediction, other = (files[0].column for files in inputs.texts.values())
+    if prediction == other and not getattr(arguments, spec.compared_with):
+        raise InputError(f"{arguments.file} has no column of {spec.compared_with}: pass --{spec.compared_with} FILE")
     from movers.pictures import report
 
     options.setdefault("progress", False if arguments.quiet else None)

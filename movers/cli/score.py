@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.address is not None and arguments.engine != "ray":
         raise InputError("--address requires --engine ray")
     if arguments.resume and (suffix not in _LINES or arguments.json):
-        raise InputError(f"--resume requires --output with {', '.join(_LINES)}, also with .gz, and no --json")
+        raise InputError(f"--resume requires --output with {', '.join(_LINES)} (also .gz), and excludes --json")
     if arguments.alignment and not arguments.json and suffix not in (".jsonl", ".json"):
         raise InputError("--alignment requires --json or --output with .jsonl or .json")
     if output is not None:

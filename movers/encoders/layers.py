@@ -57,8 +57,8 @@ class Aggregation:
         return torch.stack(list(layers)).mean(dim=0) if self.kind == "mean" else layers[0]
 
 
-def parse_aggregation(metric: str, value: object) -> Aggregation:
-    """The aggregation that the option `layer` names.
+def parse_aggregation(metric: str, value: object, option: str = "layer") -> Aggregation:
+    """The aggregation that the option `layer` (`aggregation` of `moverscore`) names.
 
     >>> [str(parse_aggregation("moverscore", value)) for value in ("pmeans", 5, [4, 6], "4+6")]
     ['pmeans', '5', '4+6', '4+6']
@@ -73,8 +73,8 @@ def parse_aggregation(metric: str, value: object) -> Aggregation:
         return Aggregation("join", joined=tuple(value))
     if isinstance(value, str) and value in ("pmeans", "routing", "last", "mean"):
         return Aggregation(value)  # type: ignore[arg-type]
-    expected = "one of 'pmeans', 'routing', 'last', 'mean' or a layer number or several ('4+6')"
-    raise InputError(f"{metric}: layer: expected {expected}, but got {value!r}")
+    expected = "'pmeans', 'routing', 'last', 'mean', a layer number or several ('4+6')"
+    raise InputError(f"{metric}: {option}: expected {expected}, but got {value!r}")
 
 
 def unit_vectors(layers: torch.Tensor) -> torch.Tensor:

@@ -257,7 +257,7 @@ def explain(
     argument = spec.compared_with.removesuffix("s")
     texts, unused = (source, reference) if argument == "source" else (reference, source)
     if texts is None or unused is not None:
-        raise InputError(f"{spec.name}: explain: expected `{argument}`, the text to compare with, and no other text")
+        raise InputError(f"{spec.name}: explain: pass {argument}=, the text to compare with, and nothing else")
     group = [texts] if isinstance(texts, str) else texts
     (checked,), (others,) = check_pairs(spec.name, [prediction], [group], spec.compared_with)
     row = Row(checked, **{spec.compared_with: others})

@@ -52,16 +52,16 @@ class TrainingOptions(Options):
     )
     head: HeadName | None = option(None, "network over the vectors; by default `fc`, the only one of `cross`")
     negatives: Negatives = option("mix", "kinds of negative samples")
-    fakes: int = option(1, "negative samples per document; a cross-encoder draws them afresh every epoch")
+    fakes: int = option(1, "negative samples per document; drawn anew in every epoch for a cross-encoder")
     candidates: int = option(
-        1, "rows that cross pairing draws every second time, to take the one nearest to the document; 1: a random one"
+        1, "for half of the cross pairs, take that of this many random rows whose summary is nearest to the document"
     )
     lang: str = option("en", "language of the rules that split sentences")
     window: int = option(128, "tokens that the cross-encoder reads at once")
     rate: float | None = option(None, "learning rate; by default one that suits the model", values="number or None")
     batch: int = option(32, "samples per step")
     epochs: int = option(5, "maximum number of epochs")
-    patience: int = option(5, "stop when the validation loss, measured ten times a run, has not fallen this many times")
+    patience: int = option(5, "stop after this many validations, of ten per run, without a lower loss")
     seed: int = option(0, "seed of everything random", least=0)
 
     def settle(self, metric: str) -> Self:

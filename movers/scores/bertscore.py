@@ -144,8 +144,8 @@ class BertScoreOptions(TokenOptions):
             check_language(metric, self.lang)
         if self.baseline_path is not None and not self.rescale_with_baseline:
             raise InputError(
-                f"{metric}: baseline_path: expected rescale_with_baseline=True beside it, but got "
-                f"{self.baseline_path!r} alone; rescale={self.baseline_path!r} means both"
+                f"{metric}: baseline_path={self.baseline_path!r} requires rescale_with_baseline=True; "
+                f"rescale={self.baseline_path!r} means both"
             )
         idf = ("corpus" if self.idf else None) if isinstance(self.idf, bool) else self.idf
         default = "norm" if metric == "bertscore_emd" and self.alignment == "optimal" else "uniform"

@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,13 +42,14 @@ from movers.encoders.contextual import ContextualEncoder
 from movers.encoders.layers import parse_aggregation
 from movers.encoders.static import StaticEncoder
 from movers.errors import InputError
+from movers.inputs import check_choice
 from movers.scores.metric import Comparison, Encoding, TransportMetric
 from movers.scores.options import PairOptions, option
 from movers.scores.unrelated import mean_unrelated_distance
 from movers.scores.words import SURFACE, Words, read_contextual, static_reader
 from movers.signature import signature
 from movers.texts import STOP_MASS, WordRules, check_language, main_language, name_stop_words, stop_words
-from movers.transport import Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
+from movers.transport import Distance, Plan, emd, emd_of_normalised, pairwise_distances, unit_rows
 from movers.weights import Corpus, IdfTable, Weights, choose_weights, idf_tables, normalised, weigh
 
 Floats = NDArray[np.float64]
@@ -131,7 +132,7 @@ def mover_distance(
     masses_a: ArrayLike,
     vectors_b: ArrayLike,
     masses_b: ArrayLike,
-    distance: BagDistance = "euclidean",
+    distance: Distance = "euclidean",
 ) -> tuple[Plan, Floats]:
     """Eq. 2 on given vectors: the transport plan, whose cost is the distance, and the cost matrix.
 
@@ -143,6 +144,10 @@ def mover_distance(
     >>> plan.cost
     3.0
     """
+    check_choice("mover_distance", "distance", distance, get_args(Distance))
+    a, b = np.shape(vectors_a), np.shape(vectors_b)
+    if len(a) != 2 or len(b) != 2 or a[1] != b[1]:
+        raise InputError(f"mover_distance: vectors: expected shapes (m, d) and (n, d), but got {a} and {b}")
     costs = pairwise_distances(vectors_a, vectors_b, distance)
     return emd(masses_a, masses_b, costs), costs
 
@@ -199,13 +204,7 @@ class ClarkOptions(PairOptions):
     context: Literal["sentence", "text"] = option("sentence", "what a contextual model encodes at a time")
 
     presets = {
-        "paper": {
-            "stopwords": "drop",
-            "alphabetic": True,
-            "distance": "euclidean",
-            "temperature": 1.0,
-            "oov": "zero",
-        }
+        "paper": {"stopwords": "drop", "alphabetic": True, "distance": "euclidean", "temperature": 1.0, "oov": "zero"}
     }
 
     def settle(self, metric: str) -> Self:

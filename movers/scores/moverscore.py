@@ -153,7 +153,7 @@ class MoverScoreOptions(TokenOptions):
         stop_words(self.stopwords, metric)
         return replace(
             self,
-            aggregation=parse_aggregation(metric, aggregation),
+            aggregation=parse_aggregation(metric, aggregation, "aggregation"),
             distance=self.distance or ("sqeuclidean" if first else "euclidean"),
             similarity=self.similarity or ("one_minus" if first else "inverse"),
             weights=choose_weights(metric, self.weights, self.idf, "uniform"),

@@ -81,7 +81,7 @@ def test_options_and_sources_reach_the_metric(run: Run, systems: dict[str, list[
         (["good.txt", "bad.txt", "./bad.txt"], "all different, but got good.txt bad.txt ./bad.txt"),
         (["good.txt", "bad.txt", "-r", "short.txt"], "but good.txt has 45 and short.txt has 1"),
         (["good.txt", "bad.txt", "--metric", "chr"], "rouge, bleu, chrf, but got 'chr' (did you mean 'chrf'?)"),
-        (["good.txt", "bad.txt", "--sources", "refs.txt"], "expected --references FILE"),
+        (["good.txt", "bad.txt", "--sources", "refs.txt"], "--references FILE is required"),
         (["good.txt", "bad.txt", "-r", "refs.txt", "-o", "./bad.txt"], "--output: expected another file"),
         (["good.txt", "long.txt", "-r", "refs.txt", "--metric", LIMITED], "predictions: long.txt: line 3: "),
         (["good.txt", "bad.txt", "-r", "refs.txt", "--plot", "a.gif"], "a name that ends in .png or .svg or .pdf"),

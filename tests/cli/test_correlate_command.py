@@ -96,6 +96,7 @@ def test_a_file_with_the_obvious_columns_is_correlated(
         error = failure(*command).splitlines()
         assert error[1:3] == ["prediction,reference,human", "A cat sat.,The cat sat.,4"]
         assert error[3].endswith("summary, reference, article, grade; --human names the column of human scores")
+        assert failure(*command, "--human", "mark").endswith("reference, article, grade; none with numbers is mark")
         command += ["--human", "grade"]
     code, out, err = run(*command, "--device", "cpu", "--json")
     assert (code, err) == (0, "")

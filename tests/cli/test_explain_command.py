@@ -67,3 +67,13 @@ def test_mistakes_are_named_in_one_line(
     monkeypatch.chdir(tmp_path)
     assert failure("explain", *arguments).startswith(message)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "content"), [("p.txt", "Snow melts.\n"), ("p.jsonl", '{"text": "Snow melts."}\n')])
+def test_a_file_of_predictions_alone_is_not_compared_with_itself(
+    failure: Failure, name: str, content: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    expected = f"{path} has no column of references: pass --references FILE"
+    assert failure("explain", "wms", "--file", path, "-o", tmp_path / "a.html") == expected

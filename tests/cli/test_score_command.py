@@ -176,8 +176,14 @@ def test_files_that_do_not_fit_together_are_reported(failure: Failure, files: Fi
     assert "empty.txt: expected at least one row, but got none" in failure(
         "score", "wms", "-p", tmp_path / "empty.txt", "-r", tmp_path / "empty.txt"
     )
-    assert failure("score", "wms", *files()[:2]) == "expected --references FILE"
-    assert failure("score", "wms,reference_free_summary_quality", *files()) == "expected --sources FILE"
+    assert (
+        failure("score", "wms", *files()[:2])
+        == "--references FILE is required: the metric compares predictions with references"
+    )
+    assert (
+        failure("score", "wms,reference_free_summary_quality", *files())
+        == "--sources FILE is required: the metric compares predictions with sources"
+    )
 
 
 def test_a_text_that_is_refused_is_reported_with_its_file_and_line(

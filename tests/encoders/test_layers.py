@@ -95,5 +95,5 @@ def test_layers_are_numbered_from_the_embeddings(value: Any, states: int, expect
 
 @pytest.mark.parametrize("value", ["middle", None, 1.5, True, [1]])
 def test_an_unknown_aggregation_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match="m: layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer"):
+    with pytest.raises(InputError, match="m: layer: expected 'pmeans', 'routing', 'last', 'mean', a layer"):
         parse_aggregation("m", value)

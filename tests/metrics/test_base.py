@@ -20,8 +20,8 @@ QUALITY = "reference_free_summary_quality"
 
 # (predictions, references, the message after "wms: ")
 BAD_BATCHES: dict[str, tuple[Any, Any, str]] = {
-    "a bare string": ("abc", "abc", "predictions: expected a list of texts, but got one str: 'abc'"),
-    "None inside": (["a", None], ["b", "c"], "predictions[1]: expected a text (str), but got None: None"),
+    "a bare string": ("abc", "abc", "predictions: expected a list of texts, but got a single str: 'abc'"),
+    "None inside": (["a", None], ["b", "c"], "predictions[1]: expected a text (str), but got None"),
     "an empty batch": ([], [], "predictions: expected at least one text, but got an empty list"),
 }
 

@@ -97,6 +97,10 @@ def test_distances_of_ready_vectors_and_of_words() -> None:
     assert plan.cost == pytest.approx(transport(a / a.sum(), b / b.sum(), cdist(x, y))[1])
     assert mover_distance(x, a, x, a)[0].cost == pytest.approx(0, abs=1e-12)
     np.testing.assert_allclose(mover_distance(x, a, y, b, "cosine")[1], cdist(x, y, "cosine"))
+    with pytest.raises(InputError, match=r"vectors: expected shapes .* but got \(\d, \d\) and \(\d, \d\)"):
+        mover_distance(x, a, y[:, :-1], b)
+    with pytest.raises(InputError, match="mover_distance: distance: expected one of 'euclidean', .*, but got 'l1'"):
+        mover_distance(x, a, y, b, "l1")  # type: ignore[arg-type]
     words: Any = load_encoder("wordllama")
     cosine = float(cdist(*(words.vectors([word])[0] for word in ("cat", "dog")), "cosine")[0, 0])
     assert movers.wms(["cat"], ["dog"])["distances"] == pytest.approx([cosine], abs=1e-6)

@@ -37,7 +37,7 @@ def test_evaluates_names_are_translated_and_contradictions_are_errors() -> None:
     for alias, option in (("nthreads", "threads"), ("num_layers", "layer"), ("model_type", "model")):
         with pytest.raises(InputError, match=f"bertscore_emd: '{alias}' is an alias of '{option}'.* got 3 and 2"):
             spec.parse({alias: 3, option: 2})
-    with pytest.raises(InputError, match="baseline_path: expected rescale_with_baseline=True beside it, but got 'a'"):
+    with pytest.raises(InputError, match="baseline_path='a' requires rescale_with_baseline=True"):
         spec.parse({"baseline_path": "a"})
 
 
@@ -47,7 +47,7 @@ def test_evaluates_names_are_translated_and_contradictions_are_errors() -> None:
         ("wms", {"stop_words": None}, r"unknown option 'stop_words' \(did you mean 'stopwords'\?\); valid options: al"),
         ("wms", {"n_gram": 2}, "unknown option 'n_gram'.*valid options: alphabetic, batch_size, .*, window, workers$"),
         ("wms", {"weights": "tf"}, "weights: expected one of 'count', 'uniform', 'idf', 'norm', None, but got 'tf'"),
-        ("wms", {"layer": "best"}, "layer: expected one of 'pmeans', 'routing', 'last', 'mean' or a layer number"),
+        ("wms", {"layer": "best"}, "layer: expected 'pmeans', 'routing', 'last', 'mean', a layer number"),
         ("wms", {"normalize": None}, "normalize: expected one of True, False, but got None"),
         *(
             ("wms", {"threads": value}, "threads: expected a whole number above zero, but got")
@@ -66,6 +66,8 @@ def test_evaluates_names_are_translated_and_contradictions_are_errors() -> None:
         ("wms", {"weights": "uniform", "idf": "corpus"}, "idf: a table is given, but weights='uniform'"),
         ("swms", {"sentence_weights": "idf"}, "weights: 'idf' needs a table"),
         ("moverscore", {"n_gram": 0}, "n_gram: expected a whole number above zero or 'sentence', but got 0"),
+        ("moverscore", {"aggregation": "max"}, "aggregation: expected 'pmeans', .* but got 'max'"),
+        ("wms", {"idf": "per-side"}, "idf: expected one table for both sides, but got per-side"),
         ("moverscore", {"aggregation": 7}, "layer: expected a number from -7 to 6 .* but got 7"),
         ("moverscore", {"model": "."}, "model: .*expected the folder of a transformers model"),
     ],
