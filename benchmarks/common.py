@@ -26,14 +26,14 @@ from movers.version import VERSION
 
 #: Columns of every results.csv, in this order; `version` is that of movers when the figure was measured.
 FIELDS = ("table", "row", "seed", "column", "value", "low", "high", "n", "metric", "data", "signature", "version")
-#: Figures that are valid although another version measured them: (suite, start of the table's name) → why.
-OTHER_VERSIONS: dict[tuple[str, str], str] = {
-    ("rewards", "amr_to_text"): "hours of training, not repeated. BLEU and the alignments of embeddings, which are the "
-    "rewards, compute as before; the table on texts has the scores of that version.",
-    ("rewards", "summarization"): "hours of training, not repeated. Its rewards were the WMS, SMS and S+WMS of that "
-    "version, in which stop words have no mass.",
-    ("rewards", "grpo"): "training not repeated. Its reward was the `sms` of that version, in which stop words have no "
-    "mass.",
+#: Figures that are valid although another version measured them: (suite, start of the table's name, version) → why.
+OTHER_VERSIONS: dict[tuple[str, str, str], str] = {
+    ("rewards", "amr_to_text", "0.2.0"): "hours of training, not repeated. BLEU and the alignments of embeddings, "
+    "which are the rewards, compute as before; the table on texts has the scores of that version.",
+    ("rewards", "summarization", "0.2.0"): "hours of training, not repeated. Its rewards were the WMS, SMS and S+WMS "
+    "of that version, in which stop words have no mass.",
+    ("rewards", "grpo", "0.2.0"): "training not repeated. Its reward was the `sms` of that version, in which stop "
+    "words have no mass.",
 }
 Rows = dict[str, dict[str, str]]
 
@@ -151,17 +151,19 @@ def save_results(suite: Path, table: str, rows: Mapping[str, Mapping[str, object
     report(suite)
 
 
-def other_version(suite: str, table: str) -> str:
-    """Why figures of a table are valid although another version measured them; empty if nothing says so."""
-    reasons = (why for (name, start), why in OTHER_VERSIONS.items() if name == suite and table.startswith(start))
-    return next(reasons, "")
+def other_version(suite: str, table: str, measured_with: str) -> str:
+    """Why figures of a table are valid although this other version measured them; empty if nothing says so."""
+    for (name, start, other), why in OTHER_VERSIONS.items():
+        if name == suite and table.startswith(start) and measured_with == other:
+            return why
+    return ""
 
 
 def version_note(suite: str, table: str, rows: Iterable[Mapping[str, str]]) -> list[str]:
     """A line for beside a table with such figures."""
     versions = sorted({row["version"] for row in rows if row["table"] == table} - {VERSION})
-    reason = other_version(suite, table)
-    return ["", f"Measured with movers {', '.join(versions)}: {reason}"] if versions and reason else []
+    reasons = [reason for version in versions if (reason := other_version(suite, table, version))]
+    return ["", f"Measured with movers {', '.join(versions)}: {reasons[0]}"] if reasons else []
 
 
 def report(suite: Path) -> None:

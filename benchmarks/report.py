@@ -1,15 +1,16 @@
 """`make benchmarks-report`: write every RESULTS.md, list figures of other versions, trace every figure to its row.
 
-A figure is a number with a decimal point, or a whole number before "%", "×", "times", "of" or a unit of time or memory,
-in the text of README.md, docs/*.md, the cards and every RESULTS.md. Not looked at: front matter, code, addresses of
-links, comments, what a script writes between `<!-- table: … -->` (or `options`) and `<!-- end -->`, tables and lists of
-the pages of agreement and rewards, which scripts write as a whole, versions ("0.3.0", "Python 3.11"), numbers of layers
-and "95 %" before an interval.
+A figure is a number with a decimal point, an exponent or commas, or a whole number before "%", "×", "times", "of" or a
+unit (UNITS), or after "3 of", or "two thirds", "eight times", "twice as", in the text of README.md, docs/*.md, cards,
+and every README.md and RESULTS.md here. Not looked at: front matter, code, addresses of links, comments, what a script
+writes between `<!-- table: … -->` (or `options`) and `<!-- end -->`, tables and lists of the pages of agreement and
+rewards, which scripts write as a whole, versions ("0.3.0", "Python 3.11"), numbers of layers and "95 %" before an
+interval.
 
-`figures.csv` says for each of them, in the order of the document, which suite, table, row and column it is (the mean
-over seeds), or its `source` if it is no measurement of ours: a publication, an option, a definition. The row's value,
-written with as many digits, must be the figure (before "%" also a hundredth of it). A figure that occurs again further
-down needs no second line.
+`figures.csv` says for each of them, every time and in the order of the document, which suite, table, row and column it
+is (the mean over seeds; "COLUMN, n" is the column's number of texts), or its `source` if it is no measurement of ours:
+a publication, an option, a definition, a protocol. The row's value, written with as many digits, must be the figure
+(before "%" also a hundredth of it).
 
 The command fails if a figure has no row or another value, or if rows are not of this version (see OTHER_VERSIONS in
 common.py). `--figures` checks figures only.
@@ -29,7 +30,10 @@ from common import other_version, read_rows, report
 from movers.version import VERSION
 
 HERE = Path(__file__).parent
-DOCUMENTS = ("README.md", "docs/*.md", "metrics/*/README.md", "benchmarks/*/RESULTS.md")
+DOCUMENTS = (
+    *("README.md", "docs/*.md", "metrics/*/README.md"),
+    *("benchmarks/README.md", "benchmarks/*/README.md", "benchmarks/*/RESULTS.md"),
+)
 SUITES = ("agreement", "mbr", "quality", "rewards", "settings", "speed")
 WRITTEN = ("agreement", "rewards")  # their scripts write the whole page
 SKIPPED = re.compile(
@@ -38,9 +42,16 @@ SKIPPED = re.compile(
     r"|\b95 % (?:confidence )?interval",
     re.DOTALL | re.MULTILINE,
 )
+UNITS = (
+    "times of µs ms s seconds? minutes? hours? kB MB MiB GB GiB texts pairs documents articles summaries utterances "
+    "translations sentences words tokens rows graphs prompts seeds steps epochs points columns cases "
+    "languages dimensions"
+)
 FIGURE = re.compile(
-    r"(?<![\w.,/@+−-])(?:[+−-]?(?:\d[\d,]*)?\.\d+(?!\w)"
-    r"|[+−-]?\d[\d,]*(?= (?:%|×|times\b|of\b|µs\b|ms\b|s\b|seconds?\b|minutes?\b|hours?\b|MB\b|MiB\b|GB\b)))"
+    r"(?<![\w.,/@+−-])(?:[+−-]?(?:\d[\d,]*)?\.\d+|\d+e-\d+|[+−-]?\d{1,3}(?:,\d{3})+|(?<=\d of )\d+"
+    rf"|[+−-]?\d+(?= ?(?:[%×]|(?:{'|'.join(UNITS.split())})\b)))"
+    r"|\b(?:a|one|two|three|four|five|six|seven|eight|nine|ten) (?:times|thirds?|quarters?|fifths?|tenths?)\b"
+    r"|\btwice as\b"
 )
 #: What measures the figures of a table again: suite/table → command; {} is the table.
 COMMANDS = {
@@ -67,7 +78,7 @@ def figures_of(text: str, written: bool = False) -> Iterator[tuple[str, str]]:
     """The figures of a document in its order, each with the text around it; `written`: without tables and lists.
 
     >>> [figure for figure, _ in figures_of("`x=.1` has .64 on 3 of 60 texts; 95 % intervals, Table 2, movers 0.3.0.")]
-    ['.64', '3']
+    ['.64', '3', '60']
     """
     text = SKIPPED.sub(lambda skipped: " ", text)
     if written:
@@ -98,18 +109,15 @@ def check_figures(
 ) -> Iterator[tuple[str, bool]]:
     """One line per figure of a document, and whether it is right."""
     written = document in {f"benchmarks/{suite}/RESULTS.md" for suite in WRITTEN}
-    left, known = list(declared), set()
+    left = list(declared)
     for figure, around in figures_of(text, written):
         at = next((index for index, entry in enumerate(left) if entry["figure"] == figure), None)
-        if figure in known and at != 0:
-            continue
         if at is None:
             yield f"{document}: {figure}  is not in figures.csv, or not at this place: … {around} …", False
             continue
         for entry in left[:at]:
             yield f"{document}: {entry['figure']}  is in figures.csv, but not before {figure} in the document", False
         entry, left = left[at], left[at + 1 :]
-        known.add(figure)
         place = tuple(entry[field] for field in ("suite", "table", "row", "column"))
         values = rows.get(place, [])
         if not entry["suite"]:
@@ -131,6 +139,8 @@ def all_figures(root: Path = HERE.parent) -> list[tuple[str, bool]]:
     for suite in SUITES:
         for row in read_rows(root / "benchmarks" / suite):
             rows.setdefault((suite, row["table"], row["row"], row["column"]), []).append(row["value"])
+            if row.get("n"):
+                rows.setdefault((suite, row["table"], row["row"], f"{row['column']}, n"), []).append(row["n"])
     with (root / "benchmarks" / "figures.csv").open(encoding="utf-8", newline="") as file:
         declared = list(csv.DictReader(file))
     lines: list[tuple[str, bool]] = []
@@ -150,7 +160,7 @@ def stale() -> Iterator[tuple[str, bool]]:
                 key = row["row"] if row["table"] == "environment" else row["table"], row["version"]
                 counts[key] = counts.get(key, 0) + 1
         for (table, version), count in counts.items():
-            valid = other_version(suite, table)
+            valid = other_version(suite, table, version)
             commands = (text for pattern, text in COMMANDS.items() if re.match(pattern, f"{suite}/{table}"))
             command = next((f"python benchmarks/{text.format(table.split(',')[0])}" for text in commands), "no script")
             yield f"{suite}, {table}: {count} of {version}; {valid or command}", bool(valid)

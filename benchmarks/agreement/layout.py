@@ -34,7 +34,8 @@ class Table:
     ``data`` names the set's file without its ending. Each of the ``humans`` is a column unless ``group`` makes the
     columns: the ``groups``, the ``mean`` over all groups, and the ``means`` of some (name → groups). ``ranked`` shows
     the share of pairs ranked right instead of a coefficient. All rows are tested against the ``baseline``, a row's
-    label. ``level``, ``group`` and ``where`` as in ``movers correlate``.
+    label. ``decoded`` turns HTML entities of the texts into characters first. ``level``, ``group`` and ``where`` as in
+    ``movers correlate``.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Table:
     mean: bool = True
     means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     where: tuple[str, ...] = ()
+    decoded: bool = False
     ranked: bool = False
     baseline: str | None = None
     note: str = ""

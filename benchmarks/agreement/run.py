@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import html
 import os
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 
 from movers.agreement import agreement_table
 from movers.agreement.coefficients import Scores, stack
-from movers.agreement.judged import JudgedSet, read_judged
+from movers.agreement.judged import JudgedSet, JudgedText, read_judged
 from movers.agreement.scoring import MetricCall, Scored, score_judged
 from movers.version import VERSION
 
@@ -82,6 +84,12 @@ def figures(texts: JudgedSet, table: Table, row: Row, scored: Mapping[str, Score
     return [{**same, "column": column, **number, "signature": signature} for column, number in numbers.items()]
 
 
+def decoded(text: JudgedText) -> JudgedText:
+    """The same with characters for HTML entities."""
+    references = tuple(map(html.unescape, text.references))
+    return replace(text, candidate=html.unescape(text.candidate), references=references)
+
+
 def pairs_ranked_right(scores: Scores, human: Scores, documents: Sequence[str]) -> dict[str, Any]:
     """Share of the pairs of a document's texts ranked by people that the scores rank alike; a tie is one half."""
     first, second = np.triu_indices(len(documents), 1)
@@ -106,6 +114,9 @@ def run_tables(tables: Sequence[Table], path: Path, out: Path, skip_models: Coll
     """Fill tables over the same texts in the same groups: metrics with the same encoder share a forward pass."""
     data = f"{tables[0].data}@{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
     texts = read_judged(path, where=tables[0].where)
+    if tables[0].decoded:
+        data += ", decoded"
+        texts = replace(texts, texts=tuple(map(decoded, texts.texts)))
     results = read_rows(out)
     models = {str(row.call.options.get("model", "")) for table in tables for row in table.rows}
     missing = {model for model in models if model.endswith(".txt") and not Path(model).exists()}
@@ -159,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise SystemExit(f"unknown table {unknown[0]!r}; there are {', '.join(TABLES)}")
     together: dict[tuple[object, ...], list[Table]] = {}
     for table in (TABLES[name] for name in names):
-        together.setdefault((table.data, table.where, table.group), []).append(table)
+        together.setdefault((table.data, table.where, table.group, table.decoded), []).append(table)
     for tables in together.values():
         paths = [folder / f"{tables[0].data}{suffix}" for suffix in (".jsonl.gz", ".jsonl")]
         path = next((path for path in paths if path.exists()), None)
