@@ -153,7 +153,7 @@ class ContextualEncoder:
             starts, ends = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T
             words = np.array([-1 if word is None else word for word in encoding.word_ids], dtype=np.int64)
             special = np.array(encoding.special_tokens_mask, dtype=bool)
-            unknown = np.isin(ids, self._unknown) & ~special
+            unknown = np.array([number in self._unknown for number in encoding.ids], dtype=bool) & ~special
             tokens = Tokens(ids, starts, ends, words, special, unknown)
             if self._tokenizer.normalizer is not None and not text.isascii():
                 tokens = self._restore_deleted(text, tokens)
@@ -287,13 +287,13 @@ class ContextualEncoder:
         import torch
 
         before, after = self._before, self._after
-        lengths = np.array([before + window.end - window.begin + after for window in batch])
-        padded = np.full((len(batch), lengths.max()), self._pad, dtype=np.int64)
+        lengths = [before + window.end - window.begin + after for window in batch]
+        padded = np.full((len(batch), max(lengths)), self._pad, dtype=np.int64)
         for row, length, window in zip(padded, lengths, batch, strict=True):
             ids = documents[window.text].ids
-            body = ids[before + window.begin : before + window.end]
-            row[:length] = np.r_[ids[:before], body, ids[len(ids) - after :]]
-        mask = np.arange(padded.shape[1]) < lengths[:, None]
+            row[:before], row[length - after : length] = ids[:before], ids[len(ids) - after :]
+            row[before : length - after] = ids[before + window.begin : before + window.end]
+        mask = np.arange(padded.shape[1]) < np.array(lengths)[:, None]
         # Outside of a surrounding autocast: the precision is that of the weights, which the signature names.
         with torch.inference_mode(), torch.autocast(self.device.type, enabled=False), self._lock:
             training = [module for module in self.model.modules() if module.training]
@@ -304,18 +304,15 @@ class ContextualEncoder:
             finally:
                 for module in training:
                     module.training = True
-            places = attention.flatten().nonzero().squeeze(1)
             vectors = []
             for kind in wanted:
                 chosen = [states[-1 if kind.kind == "last" else number] for number in kind.needed(count)]
                 if any(state.shape[:2] != inputs.shape for state in chosen):
                     raise InputError(f"model: {self.name}: layer: {kind} needs layers with one vector per token")
                 layers = [state.flatten(0, 1).float() for state in chosen]
-                # Padding takes part until here: choosing once is cheaper.
-                vectors.append(kind.combine(layers).index_select(0, places).cpu().numpy())
-        ends = np.cumsum(lengths)
-        for begin, end in zip(ends - lengths, ends, strict=True):
-            yield [part[begin:end] for part in vectors]
+                vectors.append(kind.combine(layers).unflatten(0, inputs.shape).cpu().numpy())
+        for place, length in enumerate(lengths):
+            yield [part[place, :length] for part in vectors]
 
     def _states(
         self, arguments: dict[str, torch.Tensor], wanted: Sequence[Aggregation]
@@ -347,17 +344,14 @@ def _word_numbers(text: str, tokens: Tokens) -> NDArray[np.int64]:
     A word begins where the tokenizer's does and at every Unicode word boundary: to some tokenizers a text without
     spaces, or any text, is one word. White space continues a word.
     """
-    begins = np.cumsum([0, *map(len, split_pieces(text))])
-    surfaces = [text[start:end] for start, end in zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)]
-    blanks = [len(surface) - len(surface.lstrip()) for surface in surfaces]
-    first = np.searchsorted(begins, tokens.starts + blanks, side="right")  # boundaries up to the token's first letter
-    last = np.searchsorted(begins, tokens.ends - 1, side="right")
-    columns = (first.tolist(), last.tolist(), tokens.words.tolist(), tokens.special.tolist(), surfaces)
+    pieces = [number for number, piece in enumerate(split_pieces(text)) for _ in piece]  # of each character
+    columns = (tokens.starts.tolist(), tokens.ends.tolist(), tokens.words.tolist(), tokens.special.tolist())
     numbers, number, before = [], -1, (-1, -1)
-    for begin, end, word, special, surface in zip(*columns, strict=True):
-        if not special and surface.strip():
-            number += begin > before[0] or word != before[1]
-            before = end, word
+    for start, end, word, special in zip(*columns, strict=True):
+        first = end - len(text[start:end].lstrip())
+        if not special and first < end:
+            number += pieces[first] > before[0] or word != before[1]
+            before = pieces[end - 1], word
         numbers.append(-1 if special else number)
     return np.array(numbers, dtype=np.int64)
 

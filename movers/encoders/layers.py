@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from movers.errors import InputError
@@ -98,8 +99,9 @@ def pmeans(layers: Sequence[torch.Tensor]) -> torch.Tensor:
     """
     import torch
 
-    unit = torch.stack([unit_vectors(layer) for layer in layers])
-    return torch.cat([unit.amin(dim=0), unit.mean(dim=0), unit.amax(dim=0)], dim=-1)
+    unit = [unit_vectors(layer) for layer in layers]
+    mean = reduce(torch.add, unit) / len(unit)
+    return torch.cat([reduce(torch.minimum, unit), mean, reduce(torch.maximum, unit)], dim=-1)
 
 
 def routing(layers: Sequence[torch.Tensor]) -> torch.Tensor:

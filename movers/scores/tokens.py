@@ -64,7 +64,7 @@ class TokenText(NamedTuple):
         tokens = self.tokens
         reasons: dict[int, str] = {}
         if drop_subwords:
-            before = np.r_[-1, np.maximum.accumulate(tokens.words)[:-1]]
+            before = np.concatenate([[-1], np.maximum.accumulate(tokens.words)[:-1]])
             follows = (tokens.words <= before) & ~tokens.special
             reasons = dict.fromkeys(np.flatnonzero(follows).tolist(), "subword")
         for place in np.flatnonzero(~tokens.special).tolist() if punctuation or stopwords else ():
