@@ -18,7 +18,7 @@ from movers.errors import InputError
 from movers.inputs import check_choice, check_pairs
 from movers.io import progress_bar
 from movers.registry import MetricFunction, MetricSpec, MetricWithOptions, parse_metric
-from movers.scores.engine import blocks, score_block
+from movers.scores.engine import BLOCK, blocks, score_block
 from movers.scores.languages import language_warning
 from movers.scores.metric import Example, Metric
 from movers.scores.options import MetricOptions, RunSettings, option_rows
@@ -28,7 +28,7 @@ from movers.weights import CORPUS_TABLES, Corpus
 
 SECTION = 4096  # rows; no block crosses a multiple of it, so that a resumed run forms the same blocks
 _UNKNOWN_SHARE = 0.1  # of the rows; above it a warning is issued
-_LEAST_BLOCK = 64  # fewer pairs are not worth a process
+_STATIC_BLOCK = 64  # pairs; more make the garbage collector work more, fewer are not worth a process
 Examples = tuple[Example, ...]  # of one row, one per metric
 
 
@@ -209,25 +209,32 @@ class Scorer:
     def _examples(self, rows: Iterable[Row], total: int | None, first_row: int) -> Iterator[Examples]:
         workers = self._run.workers or 1
         if total is not None:
-            workers = min(workers, (total - first_row) // _LEAST_BLOCK)
-        if workers > 1 and all(metric.in_processes for metric in self.metrics.values()):
-            size = 1024 if total is None else min(1024, max(_LEAST_BLOCK, total // (4 * workers)))
+            workers = min(workers, (total - first_row) // _STATIC_BLOCK)
+        if workers > 1 and self._static:
+            size = BLOCK if total is None else min(BLOCK, max(_STATIC_BLOCK, total // (4 * workers)))
             yield from self._in_processes(blocks(rows, first_row, size), workers)
             return
         with solver_pool(self._run.threads) as pool:
             for section in chunks(rows, SECTION):
-                for start, block in blocks(section, first_row):
-                    yield from self._score_block(block, start, pool)
+                yield from self._in_blocks(section, first_row, pool)
                 first_row += len(section)
                 if len(section) == SECTION:
                     self.forget()
 
-    def _score_block(self, rows: Sequence[Row], first_row: int, pool: Executor | None = None) -> list[Examples]:
-        columns = []
-        for metric in self.metrics.values():
-            pairs = [(row.prediction, getattr(row, metric.compared_with)) for row in rows]
-            columns.append(score_block(metric, pairs, pool, first_row, self.on_error))
-        return list(zip(*columns, strict=True))
+    @property
+    def _static(self) -> bool:
+        return all(metric.in_processes for metric in self.metrics.values())
+
+    def _in_blocks(self, rows: Sequence[Row], first_row: int, pool: Executor | None = None) -> Iterator[Examples]:
+        for start, block in blocks(rows, first_row, _STATIC_BLOCK if self._static else BLOCK):
+            columns = []
+            for metric in self.metrics.values():
+                pairs = [(row.prediction, getattr(row, metric.compared_with)) for row in block]
+                columns.append(score_block(metric, pairs, pool, start, self.on_error))
+            yield from zip(*columns, strict=True)
+
+    def _task(self, rows: Sequence[Row], first_row: int) -> list[Examples]:
+        return list(self._in_blocks(rows, first_row))
 
     def _in_processes(self, tasks: Iterable[tuple[int, list[Row]]], workers: int) -> Iterator[Examples]:
         from concurrent.futures import Future, ProcessPoolExecutor
@@ -237,7 +244,7 @@ class Scorer:
         with ProcessPoolExecutor(workers) as pool:
             try:
                 for first_row, rows in tasks:
-                    pending.append(pool.submit(self._score_block, rows, first_row))
+                    pending.append(pool.submit(self._task, rows, first_row))
                     if len(pending) == 2 * workers:
                         yield from pending.popleft().result()
                 for task in pending:

@@ -19,13 +19,13 @@ from movers.threads import one_blas_thread
 
 Pair = tuple[str, Sequence[str]]  # a prediction and its references (or sources)
 _Numbers = tuple[int, int]  # of the two texts of a comparison
-_BLOCK = 1024  # references
+BLOCK = 1024  # references
 _BLOCK_CHARACTERS = 1 << 18  # bounds the memory of the vectors of a block, unless a single row has more
 _CHUNK = 32  # pairs per task: submitting a task costs as much as comparing a pair
 SHORT = 1000  # characters per pair; below it a static metric is faster on one thread, where nobody waits for the GIL
 
 
-def blocks(rows: Iterable[Any], first_row: int, size: int = _BLOCK) -> Iterator[tuple[int, list[Any]]]:
+def blocks(rows: Iterable[Any], first_row: int, size: int = BLOCK) -> Iterator[tuple[int, list[Any]]]:
     """Split rows of texts (a prediction, then lists of texts) into blocks of bounded size; with their first row."""
     block: list[Any] = []
     texts = characters = 0
