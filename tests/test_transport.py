@@ -86,7 +86,7 @@ def test_emd_depends_on_proportions_only_and_leaves_its_arguments_alone() -> Non
     [
         ([], [1], np.zeros((0, 1)), r"a: expected a vector with at least one mass, but got shape \(0,\)"),
         ([[1.0]], [1], np.zeros((1, 1)), r"a: .* but got shape \(1, 1\)"),
-        ([1, -1], [1, 1], np.zeros((2, 2)), "a: expected finite masses, none negative"),
+        ([2, -1], [1, 1], np.zeros((2, 2)), "a: expected finite masses, none negative"),
         ([1, 1], [0, 0], np.zeros((2, 2)), "b: .*with a sum above zero"),
         ([1, np.nan], [1, 1], np.zeros((2, 2)), "a: expected finite masses"),
         ([1, 1], [1, 1], np.array([[0, 1], [np.nan, 0]]), r"costs\[1, 0\]: expected a finite number, but got nan"),

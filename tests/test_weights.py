@@ -24,6 +24,7 @@ def test_frequencies_follow_the_formula() -> None:
     assert build(["a", "a", "b"])["a"] == pytest.approx(math.log(4 / 3))  # a document given twice counts twice
     with pytest.raises(InputError, match="IdfTable: expected at least one document"):
         build([])
+    assert IdfTable({"never": 0}, 2)["never"] == pytest.approx(math.log(3))
     for count in (3, -1):
         with pytest.raises(InputError, match="expected each key in 0 to 2 documents"):
             IdfTable({"word": count}, 2)

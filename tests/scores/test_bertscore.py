@@ -139,6 +139,15 @@ def test_equal_texts_are_tied(metric: Metric) -> None:
 
 
 @every_metric
+def test_large_pairs_which_wait_for_each_other_get_the_same_score(
+    metric: Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = metric(PREDICTIONS[:6], REFERENCES[:6])
+    monkeypatch.setattr("movers.scores.metric._MANY_CELLS", 0)
+    assert metric(PREDICTIONS[:6], REFERENCES[:6]) == result
+
+
+@every_metric
 def test_alignments_reproduce_the_score(metric: Metric) -> None:
     result = metric(PREDICTIONS[:6], REFERENCES[:6], return_alignment=True)
     for row, (alignment,) in enumerate(result["alignments"]):
@@ -169,6 +178,9 @@ def test_a_table_of_the_bert_score_package_rescales_greedy_alignments(tmp_path: 
         for part, base in zip(PARTS, bases, strict=True):
             expected = [(value - base) / (1 - base) for value in plain[part]]
             assert result[part] == pytest.approx(expected, abs=1e-12)
+    for option, special in (({}, "match"), ({"greedy_special": False}, "drop")):
+        signature = movers.bertscore_emd(["a"], ["b"], alignment="greedy", **option)["signature"]
+        assert f"|align:greedy|special:{special}|" in signature
     with pytest.raises(InputError, match="is for greedy alignments of one layer"):
         movers.bertscore_emd(*texts, **options)
     with pytest.raises(InputError, match=r"no such file: .*none\.json"):

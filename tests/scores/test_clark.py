@@ -170,6 +170,11 @@ def test_words_without_a_vector_are_dropped_or_at_the_origin_or_match_themselves
         result = movers.wms(*texts, oov=oov, **options)
         assert result["distances"] == [value if value is None else pytest.approx(value) for value in distances]
         assert result["n_unknown"] == 3  # "the" is dropped, not unknown
+    (tmp_path / "stop.txt").write_text("of 1 2\n")
+    options = {"model": str(tmp_path / "stop.txt"), "stopwords": "drop", "temperature": 1.0}
+    (alignment,) = movers.wms(["of the"], ["of"], return_alignment=True, **options)["alignments"][0]
+    assert [unit["text"] for unit in alignment["prediction"]] == ["of"]
+    assert [(unit["text"], unit["reason"]) for unit in alignment["dropped"]["prediction"]] == [("the", "no vector")]
     known = sorted({word for text in unrelated_texts() for word in WordRules().words(text)})[::2]
     options = {"model": str(vector_file(tiny_table(known)))}
     units = {movers.wms(["snow"], ["snow"], oov=oov, **options)["temperature"] for oov in ("drop", "zero", "match")}
@@ -299,7 +304,14 @@ def test_texts_longer_than_the_window_are_read_whole_and_counted_when_cut(tiny_b
     with pytest.warns(UserWarning, match="were cut to the window of 32 tokens"):
         cut = movers.wms(*texts, truncation="cut", **options)
     assert cut["n_truncated"] == 1 and len(cut["alignments"][0][0]["prediction"]) == 30
+    for score in (movers.moverscore, movers.bertscore_emd):
+        with pytest.warns(UserWarning, match="were cut"):
+            dropped = score(*texts, truncation="cut", **options)["alignments"][0][0]["dropped"]["prediction"]
+        last = next(unit for unit in dropped if unit["text"] == "box")
+        assert (last["start"], last["end"], last["reason"]) == (320, 323, "truncated")
     assert movers.wms(*texts, truncation="cut", **options)["n_truncated"] == 1, "from the cache too"
     with pytest.raises(ValueError, match=r"predictions\[0\]: truncation='error': a text has 83 tokens"):
         movers.wms(*texts, truncation="error", **options)
+    with pytest.raises(ValueError, match=r"predictions\[1\]: truncation='error': a text has 83 tokens"):
+        movers.wms(["Cat.", f"Cat. {texts[0][0].capitalize()}"], texts[1], truncation="error", **options)
     assert len({window["signature"], cut["signature"], movers.wms(*texts, window=10, **options)["signature"]}) == 3

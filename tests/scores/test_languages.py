@@ -48,6 +48,8 @@ def test_a_language_is_outside_by_lang_by_stop_words_or_by_pieces(model: str) ->
     assert "(en)" in message and "multilingual" in message and not warned(encoder, GERMAN, "de-AT", fresh=False)
     assert "the texts look like 'de'" in warned(encoder, GERMAN)
     assert "into more than 2.5 pieces" in warned(encoder, FINNISH)
+    mixed = "die und nicht wir {} Adolfo Barajas the of"  # stop words of German, and half as many of English
+    assert warned(encoder, [mixed.format("Jarama")]) and not warned(encoder, [mixed.format("and")])
     assert not warned(encoder, ENGLISH, "en-GB") and not warned(encoder, NAMES) and not warned(encoder, ["Die Katze"])
 
 

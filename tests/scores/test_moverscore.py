@@ -113,14 +113,22 @@ def test_static_vectors_are_compared_likewise() -> None:
 
 def test_the_hard_alignment_is_greedy_bertscore_on_these_vectors() -> None:
     texts = PREDICTIONS[:12], REFERENCES[:12]
-    result = moverscore(*texts, alignment="hard", variant="v2", punctuation="ascii", idf="per-side")
+    options: dict[str, Any] = {"variant": "v2", "punctuation": "ascii", "idf": "per-side"}
+    result = moverscore(*texts, alignment="hard", return_alignment=True, **options)
     tables = [plain_table(side) for side in texts]
     for row, (one, other) in enumerate(zip(*texts, strict=True)):
         (x, a), (y, b) = plain_bag(one, "v2", 1, tables[0]), plain_bag(other, "v2", 1, tables[1])
         precision, recall = (x @ y.T).max(axis=1) @ a, (x @ y.T).max(axis=0) @ b
         expected = [precision, recall, 2 * precision * recall / (precision + recall)]
         assert [result[part][row] for part in ("precision", "recall", "f1")] == pytest.approx(expected, abs=1e-5)
+        (alignment,) = result["alignments"][row]
+        assert [len(alignment[side]) for side in ("prediction", "reference")] == [len(a), len(b)]
+        moves = [(move["j"], move["mass"], move["cost"]) for move in alignment["flows"]]
+        best = np.transpose([(x @ y.T).argmax(axis=1), a, 1 - (x @ y.T).max(axis=1)])
+        np.testing.assert_allclose(moves, best[a > 0], atol=1e-5)
     assert result["scores"] == result["f1"] and "distances" not in result
+    equal = moverscore(REFERENCES, REFERENCES, alignment="hard")
+    assert 1 >= max(equal["precision"] + equal["recall"]) >= min(equal["scores"]) > 1 - 1e-5
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -139,6 +147,9 @@ def test_filters_decide_what_is_a_unit(tiny_bert: Any) -> None:
         ({"n_gram": "sentence"}, ["[start] cat dog [end]"]),
     ):
         assert unit_texts("cats, dog", model=tiny_bert, **options) == expected
+    bigrams = moverscore(["cats, dog"], ["a dog"], model=tiny_bert, n_gram=2, return_alignment=True)
+    ends = [(unit["start"], unit["end"]) for unit in bigrams["alignments"][0][0]["prediction"]]
+    assert ends == [(0, 3), (0, 9), (6, 9)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -182,10 +193,10 @@ def test_each_side_may_have_its_own_idf_table(tmp_path: Path) -> None:
 def test_the_translation_preset_decodes_entities_and_knows_the_layers_of_its_models() -> None:
     for options in ({}, {"idf": "corpus"}):
         written, plain = (
-            moverscore([text, "Snow fell."], REFERENCES[:2], preset="translation", **options)
+            moverscore([text, "Snow fell."], ["Marks & Spencer sell snow.", "Snow."], preset="translation", **options)
             for text in ("Marks &amp; Spencer sells &quot;snow&quot;.", 'Marks & Spencer sells "snow".')
         )
-        assert written["scores"] == pytest.approx(plain["scores"], abs=1e-9)
+        assert written["scores"] == pytest.approx(plain["scores"], abs=1e-9) and written["scores"][0] > 0.2
         assert "|layer:4+6|" in written["signature"] and "|html:decoded|" in written["signature"]
     large: Any = movers.registry.find_metric("moverscore").parse(
         {"preset": "translation", "model": "all-mpnet-base-v2"}

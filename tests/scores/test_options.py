@@ -61,6 +61,7 @@ def test_evaluates_names_are_translated_and_contradictions_are_errors() -> None:
         ),
         ("wms", {"idf": (IdfTable({}, 1), IdfTable({}, 2))}, "idf: expected one table for both sides, but got 2"),
         ("wms", {"idf": IdfTable({1: 1}, 1, "tokens", "x")}, "idf: expected a table of words, but got one of tok"),
+        ("wms", {"device": 5}, "device: expected a text, but got 5"),
         ("wms", {"preset": "novel"}, "preset: expected one of 'paper', None, but got 'novel'"),
         ("wms", {"temperature": 0}, "temperature: expected 'auto' or a number above zero, but got 0"),
         ("wms", {"weights": "uniform", "idf": "corpus"}, "idf: a table is given, but weights='uniform'"),

@@ -125,6 +125,8 @@ def test_wrong_tensors_are_errors() -> None:
         bertscore_tensors(*tensors[:3], tensors[3].T)
     with pytest.raises(InputError, match=r"same batch size and dimension, but got \(6, 7, 8\) and \(6, 5, 7\)"):
         bertscore_tensors(*tensors[:2], tensors[2][..., 1:], tensors[3])
+    with pytest.raises(InputError, match="^bertscore_tensors: weights: expected one of 'norm', 'uniform', but got"):
+        bertscore_tensors(*tensors, weights="idf")
     tensors[2][2, tensors[3][2].nonzero()[0, 0], 3] = float("nan")
     with pytest.raises(InputError, match=r"bertscore_tensors: ref_emb\[2\]: expected finite numbers"):
         bertscore_tensors(*tensors)
