@@ -40,6 +40,7 @@ SCOPE = ["movers/transport.py", "movers/weights.py", "movers/scores"]
 TESTS = [
     *SCOPE,
     *(f"tests/{name}" for name in ("test_transport.py", "test_weights.py", "scores", "test_properties.py")),
+    *(f"tests/{name}" for name in ("test_cards.py", "test_all_pairs.py", "test_meaning.py")),
 ]
 LIBRARIES = ("scipy.optimize", "scipy.spatial", "transformers", "torch", "hypothesis", "safetensors.torch", "evaluate")
 PROCESSOR_SECONDS = 300  # an edit that makes a loop endless is caught too

@@ -278,7 +278,8 @@ def call_page(metric: str, rows: Rows, draw: Draw) -> None:
             row = fields[draw.choice([*fields])]
             options[row.name] = draw.choice([*row.choices, row.default, value(draw)])
         explanation = score_pair(metric, prediction, [other], options)
-        check_numbers(metric, [explanation.score], 1)
+        low = -math.inf if options.get("rescale") else None  # unrelated texts are rescaled to 0
+        check_numbers(metric, [explanation.score], 1, low)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
