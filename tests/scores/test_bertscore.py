@@ -100,6 +100,11 @@ def test_idf_masses_come_from_the_references_table_on_both_sides() -> None:
         assert [unit["weight"] for unit in alignment["prediction"]] == pytest.approx(h, abs=1e-9)
         assert [unit["weight"] for unit in alignment["reference"]] == pytest.approx(r, abs=1e-9)
         assert alignment["distance"] == pytest.approx(transport(h, r, 1 - cosines(a, b))[1], abs=1e-5)
+    texts = ["the dog"], ["the dog ran"]  # every token occurs in every reference
+    with pytest.warns(UserWarning, match="no mass under these weights; its units weigh the same"):
+        greedy = movers.bertscore_emd(*texts, alignment="greedy", idf=True)
+    uniform = movers.bertscore_emd(*texts, alignment="greedy")
+    assert (greedy["precision"], greedy["recall"]) == (uniform["precision"], uniform["recall"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
