@@ -130,8 +130,9 @@ def try_command(name: str, command: str, folder: Path, kills: int, draw: random.
         emptied(folder)
         for _ in range(min(1 + (trials % 3 == 2), kills - killed)):
             killed += 1
-            running += kill(command, folder, draw.uniform(0, whole))
-        finish(command, folder)
+            running += (interrupted := kill(command, folder, draw.uniform(0, whole)))
+        if interrupted:  # training does not begin where a run has ended
+            finish(command, folder)
         trials += 1
         files = written(folder)
         equal += files == expected

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
@@ -33,14 +34,16 @@ def kill_when_scoring(raylet: int, killed: list[int]) -> None:
     """End a node without warning once its workers score."""
     node = psutil.Process(raylet)
     while node.is_running():
-        family = [node, *node.children(recursive=True)]
-        scoring = [process for process in family if "MapWorker" in " ".join(process.cmdline())]
-        if any(process.cpu_times().user > 3 for process in scoring):  # it has loaded the metric
-            time.sleep(1)
-            for process in family:
-                process.send_signal(signal.SIGKILL)
-            killed.append(len(scoring))
-            return
+        with suppress(psutil.NoSuchProcess):  # a process that has just ended
+            family = [node, *node.children(recursive=True)]
+            scoring = [process for process in family if "MapWorker" in " ".join(process.cmdline())]
+            if any(process.cpu_times().user > 3 for process in scoring):  # it has loaded the metric
+                time.sleep(1)
+                for process in family:
+                    with suppress(psutil.NoSuchProcess):
+                        process.send_signal(signal.SIGKILL)
+                killed.append(len(scoring))
+                return
         time.sleep(0.2)
 
 
