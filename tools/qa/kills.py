@@ -130,8 +130,8 @@ def try_command(name: str, command: str, folder: Path, kills: int, draw: random.
         emptied(folder)
         for _ in range(min(1 + (trials % 3 == 2), kills - killed)):
             killed += 1
-            running += (interrupted := kill(command, folder, draw.uniform(0, whole)))
-        if interrupted:  # training does not begin where a run has ended
+            running += kill(command, folder, draw.uniform(0, whole))
+        if written(folder) != expected:  # training does not begin where a run has ended
             finish(command, folder)
         trials += 1
         files = written(folder)
