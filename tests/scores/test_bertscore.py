@@ -60,12 +60,13 @@ def slow_assignment(similarity: NDArray[Any]) -> tuple[float, float]:
 def test_assignments_equal_scipys_and_greedy_ones_a_plain_computation() -> None:
     texts = PREDICTIONS[:20], REFERENCES[:20]
     optimal = movers.bertscore_hungarian(*texts)
-    greedy = movers.bertscore_hungarian(*texts, alignment="greedy", greedy_special=False)
+    greedy = movers.bertscore_hungarian(*texts, alignment="greedy", greedy_special=False, return_alignment=True)
     for row, (one, other) in enumerate(zip(*texts, strict=True)):
         similarity = cosines(tokens(one)[1], tokens(other)[1])
         best = similarity.max(axis=1).mean(), similarity.max(axis=0).mean()
         for result, (precision, recall) in ((optimal, slow_assignment(similarity)), (greedy, best)):
             assert parts_of(result, row) == pytest.approx([precision, recall, harmonic(precision, recall)], abs=1e-5)
+        assert greedy["alignments"][row][0]["distance"] == pytest.approx(1 - best[0], abs=1e-5)
 
 
 def test_transport_equals_a_linear_program_on_plain_vectors() -> None:

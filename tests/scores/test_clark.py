@@ -217,6 +217,9 @@ def test_masses_are_counts_times_inverse_document_frequencies_or_equal() -> None
     for metric, raw in ((movers.wms, words), (movers.sms, sentences)):
         expected = {unit: mass / sum(raw.values()) for unit, mass in raw.items()}
         assert weights_of(metric, TEXTS[10], idf=table) == pytest.approx(expected)
+    stop = {"The rain.": rain + 0.05 * unseen, "It returned.": returned + 0.05 * unseen}  # a twentieth of a word
+    expected = {unit: mass / sum(stop.values()) for unit, mass in stop.items()}
+    assert weights_of(movers.sms, " ".join(stop), idf=table) == pytest.approx(expected)
     uniform = weights_of(movers.swms, TEXTS[10], weights="uniform", sentence_weights="uniform")
     assert list(uniform.values()) == pytest.approx([1 / 10] * 5 + [1 / 6] * 3)
 

@@ -157,6 +157,9 @@ def test_a_baseline_file_is_for_the_metric_and_options_it_was_made_with(name: st
         save_baseline({key: value for key, value in record.items() if key != part}, path)
         with pytest.raises(InputError, match=rf"{name}: rescale: .*baseline.json was not written by .*'{part}'"):
             score(name, rescale=path)
+    save_baseline(record | {"score": 1.0}, path)
+    with pytest.raises(InputError, match=f"{name}: rescale: expected numbers below 1, but got"):
+        score(name, rescale=path)
     save_baseline(record, path)
     with pytest.raises(InputError, match="is for metric"):
         score("sms" if name == "wms" else "bertscore_emd" if name == "bertscore_hungarian" else "wms", rescale=path)

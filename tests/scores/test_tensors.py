@@ -119,6 +119,12 @@ def test_precision_and_scale_change_little_and_equal_tokens_score_1_and_no_more(
         assert 1 - 1e-5 < float(part.min()) <= float(part.max()) <= 1
 
 
+def test_a_token_of_length_zero_has_no_mass() -> None:
+    two = torch.eye(2)[None]
+    three = torch.cat([two, torch.zeros(1, 1, 2)], dim=1)
+    assert [float(part) for part in bertscore_tensors(three, torch.ones(1, 3), two, torch.ones(1, 2))] == [1, 1, 1]
+
+
 def test_wrong_tensors_are_errors() -> None:
     tensors: Any = batch(1)
     with pytest.raises(InputError, match=r"ref_emb, ref_mask: expected \(B, n, d\) and \(B, n\), but got \(6, 5, 8\)"):
