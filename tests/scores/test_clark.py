@@ -256,6 +256,8 @@ def test_a_sentence_encoder_replaces_the_mean_of_words(tiny_bert: Any) -> None:
         result = movers.sms(["The cat sat on the mat."], ["A big dog runs."], model=words, sentence_encoder=tiny_bert)
         assert result["distances"] == pytest.approx([float(np.linalg.norm(x - y))], abs=1e-6)
         assert f"|sentvec:{encoder.identity}-float32-{encoder.sentence_window}|" in result["signature"]
+    for options, unknown in (({}, 0), ({"sentence_encoder": tiny_bert}, 1)):  # the words are known to wordllama
+        assert movers.sms(["A cat."] * 9 + ["42"], ["A cat."] * 10, **options)["n_unknown"] == unknown
     with pytest.raises(InputError, match="^sms: sentence_encoder: expected a contextual encoder, but wordllama-256@"):
         movers.sms(["A cat."], ["A dog."], sentence_encoder="wordllama")
 

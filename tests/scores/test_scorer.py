@@ -169,4 +169,5 @@ def test_a_row_too_large_to_compare_is_found_before_it_is_encoded(monkeypatch: p
     for result in results.values():
         assert result["scores"] == [pytest.approx(1.0, abs=1e-6), None, pytest.approx(1.0, abs=1e-6)]
         assert result["n_failed"] == 1 and result["score"] == pytest.approx(1.0, abs=1e-6)
+        assert not any(result[name] for name in ("n_unfiltered", "n_truncated", "n_unknown"))
     assert results["bertscore_emd"]["recall"][1] is None
