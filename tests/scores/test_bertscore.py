@@ -187,7 +187,8 @@ def test_a_table_of_the_bert_score_package_rescales_greedy_alignments(tmp_path: 
     for option, special in (({}, "match"), ({"greedy_special": False}, "drop")):
         signature = movers.bertscore_emd(["a"], ["b"], alignment="greedy", **option)["signature"]
         assert f"|align:greedy|special:{special}|" in signature
-    with pytest.raises(InputError, match="is for greedy alignments of one layer"):
-        movers.bertscore_emd(*texts, **options)
+    for other in ({}, {"alignment": "greedy", "layer": "mean"}):
+        with pytest.raises(InputError, match="is for greedy alignments of one layer"):
+            movers.bertscore_emd(*texts, **options, **other)
     with pytest.raises(InputError, match=r"no such file: .*none\.json"):
         movers.bertscore_emd(["a"], ["b"], rescale=str(tmp_path / "none.json"))

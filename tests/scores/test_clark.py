@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -224,6 +225,17 @@ def test_masses_are_counts_times_inverse_document_frequencies_or_equal() -> None
     assert list(uniform.values()) == pytest.approx([1 / 10] * 5 + [1 / 6] * 3)
 
 
+def test_words_seen_before_and_their_masses_stay_when_the_table_grows(vector_file: Callable[..., Path]) -> None:
+    words = [f"{a}{b}{c}" for a in "bcdfg" for b in "aeiouäöüéà" for c in string.ascii_lowercase]  # more than 1,024
+    texts = [" ".join([*words[first : first + 65], "the"]) for first in range(0, len(words), 65)]
+    table = tiny_table([*words, "the"])
+    by_name = {name: str(vector_file(table, name=name)) for name in ("grown.txt", "new.txt")}
+    few = movers.wms(texts[:2], texts[1::-1], model=by_name["grown.txt"], temperature=1.0)
+    grown, new = (movers.wms(texts, texts[::-1], model=path, temperature=1.0)["scores"] for path in by_name.values())
+    assert grown == new
+    assert movers.wms(texts[:2], texts[1::-1], model=by_name["grown.txt"], temperature=1.0) == few
+
+
 def test_options_of_reading_decide_what_is_a_unit(tiny_bert: Any) -> None:
     text = "The dog sat on the cat. A cat is red."
     drop: dict[str, Any] = {"stopwords": "drop"}
@@ -256,8 +268,8 @@ def test_a_sentence_encoder_replaces_the_mean_of_words(tiny_bert: Any) -> None:
         result = movers.sms(["The cat sat on the mat."], ["A big dog runs."], model=words, sentence_encoder=tiny_bert)
         assert result["distances"] == pytest.approx([float(np.linalg.norm(x - y))], abs=1e-6)
         assert f"|sentvec:{encoder.identity}-float32-{encoder.sentence_window}|" in result["signature"]
-    for options, unknown in (({}, 0), ({"sentence_encoder": tiny_bert}, 1)):  # the words are known to wordllama
-        assert movers.sms(["A cat."] * 9 + ["42"], ["A cat."] * 10, **options)["n_unknown"] == unknown
+    for options, unknown in (({}, 0), ({"sentence_encoder": tiny_bert}, 1), ({"model": tiny_bert}, 1)):
+        assert movers.sms(["A cat."] * 9 + ["A 42."], ["A cat."] * 10, **options)["n_unknown"] == unknown
     with pytest.raises(InputError, match="^sms: sentence_encoder: expected a contextual encoder, but wordllama-256@"):
         movers.sms(["A cat."], ["A dog."], sentence_encoder="wordllama")
 
