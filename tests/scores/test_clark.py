@@ -261,6 +261,12 @@ def test_options_of_reading_decide_what_is_a_unit(tiny_bert: Any) -> None:
 # Contextual encoders
 
 
+def test_sentences_without_a_space_between_them_have_the_same_words() -> None:
+    for mark in (". ", "。", "!"):
+        units = weights_of(movers.wms, f"The boat sank{mark}The crew swam home.", stopwords="drop")
+        assert units == pytest.approx(dict.fromkeys(["boat", "sank", "crew", "swam", "home"], 0.2))
+
+
 def test_a_sentence_encoder_replaces_the_mean_of_words(tiny_bert: Any) -> None:
     encoder: Any = load_encoder(tiny_bert)
     x, y = encoder.sentence_vectors(["The cat sat on the mat.", "A big dog runs."]).astype(np.float64)
